@@ -43,8 +43,8 @@ end $$;
 
 create or replace function use_approval(grants jsonb, tenant text, consumer_id text, at timestamptz) returns void language plpgsql as $$
 begin
-  update approvals set consumed_by = consumer_id, consumed_at = at
-  where id = grants->>'approval_id' and tenant_id = tenant and status = 'approved' and consumed_by is null and expires_at > at
+  update approvals set consumed_by = consumer_id, consumed_at = at, start_at = null
+  where id = grants->>'approval_id' and tenant_id = tenant and status = 'approved' and consumed_by is null and lapsed_at is null and expires_at > at
     and action_hash = grants->>'action_hash';
   if not found then
     perform refuse(409, 'approval_used');
@@ -235,10 +235,11 @@ begin
           decision->>'error', decision->>'message', (decision->>'overridable')::boolean, '[]', decision->>'trace_hash', decision->>'action_hash', decision->>'asked_by', at, decision->>'spender', decision->>'team', nullif(decision->'tags', 'null'));
   if approval <> 'null' then
     insert into approvals (id, tenant_id, kind, status, action, agent_id, run_id, preauth_id, decision_id, requested_by, reason, amount_micro, merchant,
-                           risk_summary, action_hash, approvals_required, separate_approver, expires_at, created_at, spender, team, tags)
+                           risk_summary, action_hash, approvals_required, separate_approver, expires_at, created_at, spender, team, tags, content, rule, payment_method)
     values (approval->>'id', decision->>'tenant_id', decision->>'kind', 'pending', approval->>'action', decision->>'agent_id', decision->>'run_id', decision->>'preauth_id', decision->>'id', decision->>'asked_by',
             approval->>'reason', (decision->>'amount_micro')::bigint, decision->>'merchant', approval->'risk_summary', approval->>'action_hash', (approval->>'approvals_required')::int,
-            (approval->>'separate_approver')::boolean, (approval->>'expires_at')::timestamptz, at, decision->>'spender', decision->>'team', nullif(decision->'tags', 'null'));
+            (approval->>'separate_approver')::boolean, (approval->>'expires_at')::timestamptz, at, decision->>'spender', decision->>'team', nullif(decision->'tags', 'null'),
+            approval->>'content', approval->'rule', approval->>'payment_method');
     perform queue_approval_messages(decision->>'tenant_id', 'core', approval->>'id', at);
   end if;
   perform audit_event(input->'audit');
@@ -417,7 +418,7 @@ begin
     perform audit_and_emit(with_self_approved(input->'voted', own));
     return jsonb_build_object('status', 'pending');
   end if;
-  update approvals set status = 'approved', resolution = 'approved', resolved_at = at where id = approval.id;
+  update approvals set status = 'approved', resolution = 'approved', resolved_at = at, start_at = case when payment_method = 'wallet' and content is not null then at end where id = approval.id;
   if approval.preauth_id is null then
     update open_runs set state = 'approved', outcome = 'approved' where id = approval.run_id and state = 'pending_approval';
   else
@@ -447,13 +448,13 @@ begin
   perform emit_event(event) from jsonb_array_elements(coalesce(input->'events', '[]')) as event;
 end $$;
 
--- A run whose approval was rejected or has expired ends as blocked.
-create or replace function end_refused(approval approvals, at timestamptz) returns void language sql as $$
+-- A run whose approval was rejected, has expired or lapsed ends as blocked.
+create or replace function end_refused(approval approvals, at timestamptz, with_status int default null, with_body text default null) returns void language sql as $$
   with refused as (
     delete from open_runs where id = approval.run_id and state in ('pending_approval', 'approved') and approval.preauth_id is null returning *
   ), blocked as (
-    insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, finished_at, decided_seq, spender, team, key_id, tags)
-    select id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, 'blocked', 'blocked', request_hash, request, terms, price_micro, created_at, deadline_at, at, decided_seq, spender, team, key_id, tags from refused
+    insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, finished_at, decided_seq, spender, team, key_id, tags, answer_status, answer_body)
+    select id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, 'blocked', 'blocked', request_hash, request, terms, price_micro, created_at, deadline_at, at, decided_seq, spender, team, key_id, tags, with_status, with_body from refused
     returning ended_runs
   )
   select journal_ended(ended_runs, at) from blocked;
@@ -473,12 +474,39 @@ begin
   if approval.status = 'pending' then
     update approvals set status = 'rejected', resolution = 'expired', resolved_at = at where id = approval.id;
   else
-    update approvals set lapsed_at = at where id = approval.id;
+    update approvals set lapsed_at = at, start_at = null where id = approval.id;
   end if;
   perform end_refused(approval, at);
   perform audit_and_emit(input);
   return jsonb_build_object('expired', true);
 end $$;
+
+-- An approved run that was refused when the service started it: the approval lapses and the run ends as blocked, with the answer
+-- that its caller would have got. Nothing happens when the approval was used meanwhile.
+-- input: {approval_id, at, reason, answer: {status, body}, audit, events[]}
+create or replace function refuse_approved_run(input jsonb) returns jsonb language plpgsql as $$
+declare
+  approval approvals;
+  at timestamptz := (input->>'at')::timestamptz;
+begin
+  select * into strict approval from approvals where id = input->>'approval_id' for update;
+  if approval.status <> 'approved' or approval.consumed_by is not null or approval.lapsed_at is not null then
+    return jsonb_build_object('refused', false);
+  end if;
+  update approvals set lapsed_at = at, start_at = null, lapse_reason = input->>'reason' where id = approval.id;
+  perform end_refused(approval, at, (input#>>'{answer,status}')::int, input#>>'{answer,body}');
+  perform audit_and_emit(input);
+  return jsonb_build_object('refused', true);
+end $$;
+
+-- Takes approved runs that are due to be started, for the time of a lease: a process that dies leaves them to the next.
+create or replace function claim_approved_runs(at timestamptz, lease interval, max_rows int) returns setof approvals language sql as $$
+  update approvals set start_at = at + lease, start_attempts = start_attempts + 1
+  where id in (
+    select id from approvals where start_at <= at and status = 'approved' and consumed_by is null and lapsed_at is null and expires_at > at
+    order by start_at limit max_rows for update skip locked)
+  returning *
+$$;
 
 -- The rows of `/api/runs`: runs and loops, and pre-authorised payments that were made elsewhere.
 create or replace view run_history as

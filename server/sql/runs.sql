@@ -105,6 +105,10 @@ begin
     delete from open_runs where state = 'approved' and id in (select item->>'id' from unnest(items) as item where item#>>'{grants,approval_id}' is not null) returning id, created_at
   )
   select coalesce(jsonb_object_agg(id, created_at), '{}') into approved_at from approved;
+  -- The run that waited has ended meanwhile without a charge, and its approval came back: the action is another run now.
+  if exists (select 1 from unnest(items) as item join ended_runs run on run.id = item->>'id' where item#>>'{grants,approval_id}' is not null) then
+    perform refuse(409, 'rules_changed');
+  end if;
   insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
                          instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at, spender, team, key_id, tags)
   select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind',

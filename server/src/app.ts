@@ -20,6 +20,7 @@ import { createSignedPayerFinder } from './app/signed-payer.ts'
 import { openTracing, traceRun } from './app/tracing.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
+import { approvedRunsDue } from './modules/governance/due-work.ts'
 import { findMandateIds, findPreauth } from './modules/governance/grants/grants.store.ts'
 import { benchmarkRoutes } from './modules/insights/benchmark.routes.ts'
 import { createBenchmark } from './modules/insights/benchmark.ts'
@@ -54,6 +55,7 @@ import { dropOldRuns, makePartitions } from './modules/runs/retention.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
 import { createRunSteps } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
+import { createStartApprovedRuns } from './modules/runs/start-approved-runs.ts'
 import { topUpRoutes } from './modules/runs/top-up.routes.ts'
 import { createTopUp } from './modules/runs/top-up.ts'
 import { verifyOutput } from './modules/runs/verify-output.ts'
@@ -287,6 +289,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       chooseLane: routing.routeRun,
       assess: governance.assess,
       recordRefusal: governance.refuse,
+      findRunOfApproval: governance.approvals.findRunOf,
       evaluateActions: governance.evaluateActions,
       payments,
       findWallet: wallets.findBalance,
@@ -305,6 +308,13 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     const executeRun = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)
+    const startApprovedRuns = createStartApprovedRuns({
+      ...runDeps,
+      claimApprovedRuns: governance.approvals.claimRuns,
+      refuseApprovedRun: governance.approvals.refuseRun,
+      delayApprovedRun: governance.approvals.delayRun,
+      findCaller: tenants.findCaller,
+    })
     const settlements = createSettlements({
       db,
       asset: chain.asset,
@@ -428,6 +438,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       idempotency,
       encryptionRotation,
       reconciler,
+      startApprovedRuns,
       sequencer: observe.sequencer,
       observe,
       governance,
@@ -445,7 +456,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const closeParts = async (parts: Awaited<ReturnType<typeof assemble>>, deadline: number) => {
     await drain.closeConnections(parts.app, deadline).catch(logFailure)
     // A sweep claims its work for a time, so that another process continues what is left here.
-    await within(Math.max(deadline - performance.now(), CLOSE_TIMEOUT_MS), parts.jobs.stop()).catch(logFailure)
+    const stopWork = parts.jobs.stop().then(parts.startApprovedRuns.idle)
+    await within(Math.max(deadline - performance.now(), CLOSE_TIMEOUT_MS), stopWork).catch(logFailure)
     await close()
   }
 
@@ -483,6 +495,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         const { jobs } = parts
         jobs.everyDue('settlements', settlementsDue, parts.reconciler.sweepSettlements)
         jobs.everyDue('orphaned-runs', runsUnfinished, parts.reconciler.sweepOrphans)
+        jobs.everyDue('approved-runs', approvedRunsDue, parts.startApprovedRuns.sweep)
         jobs.everyDue('given-up-payments', failedSettlementsDue, parts.refunds.sweepFailedPayments)
         jobs.everyDue('payouts', payoutsDue, parts.payouts.sweep)
         jobs.everyDue('escrows', escrowsDue, parts.escrow.sweepExpired)

@@ -23,7 +23,7 @@ const definitions = (
   .filter(isStep)
 
 /** Steps whose input has no schema yet. Do not add to this list. */
-const untypedStepNames = ['expire_approval', 'open_preauth', 'record_refusal', 'resolve_approval']
+const untypedStepNames = ['open_preauth', 'resolve_approval']
 
 /** Values that a step stores whole in the journal, where the sequencer reads them. */
 const journaled: Record<string, string[]> = {
@@ -139,6 +139,71 @@ const DELIVERY = [
    values ('dlv_1', 'whk_1', 'ten_1', 'evt_1', 1, 'pending', now(), 'worker', now())`,
 ]
 
+const APPROVAL = ({ status }: { status: 'pending' | 'approved' | 'rejected' }) => [
+  TENANT,
+  `insert into decisions (id, tenant_id, kind, run_id, agent_id, merchant, amount_micro, outcome, error, message, overridable, results, action_hash, asked_by, created_at)
+   values ('dec_1', 'ten_1', 'run', 'run_1', 'agent_1', 'mer_1', 50, 'review_required', 'e', 'm', true, '[]', 'action_1', 'k', now())`,
+  `insert into approvals (id, tenant_id, kind, status, resolution, action, agent_id, run_id, decision_id, requested_by, reason, amount_micro, merchant, risk_summary, action_hash, approvals_required, separate_approver, expires_at, created_at)
+   values ('apr_1', 'ten_1', 'run', '${status}', ${status === 'pending' ? 'null' : `'${status}'`}, 'a', 'agent_1', 'run_1', 'dec_1', 'k', 'r', 50, 'mer_1', '{}', 'action_1', 1, false, '2020-01-01', now())`,
+  `insert into open_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, updated_at)
+   values ('run_1', 'run', 'ten_1', 'default', 'ses_1', 'loop_1', 'run', 'approved', 'approved', 'h', '{}', '{}', 50, now(), now(), now())`,
+]
+const ENDED_APPROVAL = { 'events.0.tenant_id': 'ten_1', 'audit.tenant_id': 'ten_1' }
+
+function refusalCases(): Case[] {
+  const refusal: Record<string, Json> = {
+    'decision.tenant_id': 'ten_1',
+    'decision.kind': 'run',
+    'decision.outcome': 'blocked',
+    rules_version: 0,
+    needs: [],
+    'events.0.tenant_id': 'ten_1',
+    'audit.tenant_id': 'ten_1',
+  }
+  const review = {
+    'approval.action_hash': 'action_1',
+    'approval.approvals_required': 1,
+    'approval.payment_method': 'wallet',
+  }
+  const need = { scope: 'budget:1', period: 'day:1', amount_micro: 50, room: false }
+  const preauth: Json = {
+    id: 'pa_1',
+    tenant_id: 'ten_1',
+    run_id: 'run_1',
+    agent_id: 'a',
+    merchant_id: 'm',
+    merchant: {},
+    amount_micro: 50,
+    asset: 'a',
+    network: 'n',
+    action_hash: 'h',
+    policy_results: [],
+    ttl_seconds: 60,
+    asked_by: 'k',
+    created_at: '2026-01-01T00:00:00Z',
+    locks: [],
+  }
+  return [
+    { prepare: [TENANT], input: { ...refusal, 'run.kind': 'run', preauth: null, approval: null } },
+    { prepare: [TENANT], input: { ...refusal, 'run.kind': 'run', preauth: null, ...review } },
+    { prepare: [TENANT], input: { ...refusal, run: null, preauth, ...review } },
+    {
+      prepare: APPROVAL({ status: 'pending' }).map((text) => text.replace('2020-01-01', '2100-01-01')),
+      input: { ...refusal, 'run.kind': 'run', preauth: null, ...review },
+    },
+    {
+      prepare: [
+        TENANT,
+        BUDGET,
+        `insert into limits (scope, period, limit_micro, spent_micro, reserved_micro) values ('budget:1', 'day:1', 100, 0, 0)`,
+      ],
+      input: { ...refusal, needs: [need], run: null, preauth: null, approval: null },
+      refusal: 'room_changed',
+    },
+    { prepare: [TENANT], input: { ...refusal, rules_version: 1 }, refusal: 'rules_changed' },
+  ]
+}
+
 /** The rows a step needs, and one case for each branch that reads other keys. */
 const cases: Record<string, Case[]> = {
   emit_event: [{ prepare: [TENANT], input: { tenant_id: 'ten_1' } }],
@@ -161,6 +226,16 @@ const cases: Record<string, Case[]> = {
   settle_trade: [
     { prepare: TRADE, input: { ...TRADE_ID, spent_micro: '50' } },
     { prepare: TRADE, input: { ...TRADE_ID, spent_micro: null } },
+  ],
+  record_refusal: refusalCases(),
+  expire_approval: [
+    { prepare: APPROVAL({ status: 'pending' }), input: { approval_id: 'apr_1', ...ENDED_APPROVAL } },
+    { prepare: APPROVAL({ status: 'approved' }), input: { approval_id: 'apr_1', ...ENDED_APPROVAL } },
+    { prepare: APPROVAL({ status: 'rejected' }), input: { approval_id: 'apr_1' } },
+  ],
+  refuse_approved_run: [
+    { prepare: APPROVAL({ status: 'approved' }), input: { approval_id: 'apr_1', ...ENDED_APPROVAL } },
+    { prepare: APPROVAL({ status: 'rejected' }), input: { approval_id: 'apr_1' } },
   ],
   define_limit: [{ prepare: [TENANT], input: { tenant_id: 'ten_1' } }],
   finish_delivery: [

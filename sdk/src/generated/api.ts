@@ -2486,6 +2486,23 @@ export interface components {
             amount_usdc: number;
             amount: string;
             merchant: string;
+            request?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Which rule asked for the approval, and why. */
+            rule: {
+                policy_id: string | null;
+                name: string | null;
+                sentence: string;
+            };
+            /** @description What this spender has paid in the last 30 days: runs, loops and closed pre-authorisations. */
+            normal: {
+                count_30d: number;
+                median_usdc: number | null;
+                max_usdc: number | null;
+            };
+            /** @description What happens next. */
+            next: string;
             /** @description What a person needs to see before saying yes. */
             risk_summary: {
                 [key: string]: unknown;

@@ -46,6 +46,7 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
     asset: chain.asset,
     payTo: chain.payTo,
     approvalWindowSeconds: config.APPROVAL_WINDOW_SECONDS,
+    contentDays: config.APPROVAL_CONTENT_DAYS,
     closeSeconds: config.PREAUTH_CLOSE_SECONDS,
     findApiKey: (apiKey) => tenants.authenticate.key(apiKey),
     findFreeze: frozen.findFrozen,
@@ -58,6 +59,7 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
     routes: (app: App) => governanceRoutes(app, governance, context.log),
     prune(pruning: Pruning) {
       pruning.every('approval-messages-tidy', governance.pruneMessages)
+      pruning.every('approval-content-tidy', governance.pruneApprovalContent)
       pruning.every('ended-limits-tidy', governance.pruneEndedLimits)
       pruning.every('exposure-limits-tidy', governance.pruneExposureLimits, EXPOSURE_MS)
     },

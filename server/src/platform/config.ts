@@ -392,6 +392,13 @@ export const settings = {
     parse: integer(1, 86_400),
     fallback: 600,
   }),
+  APPROVAL_CONTENT_DAYS: setting({
+    group: 'governance',
+    about:
+      'for how many days after an approval ended its request (the task, the terms) is kept, encrypted; 0 deletes it within minutes',
+    parse: integer(0, 3_650),
+    fallback: 30,
+  }),
   APPROVAL_WINDOW_SECONDS: setting({
     group: 'governance',
     about: 'how long an approval waits for a decision',

@@ -184,6 +184,7 @@ test('every column that holds an encrypted value is in the list of the rotation'
   // Whoever encrypts in another file adds its column to `encryptedColumns`, and the file here.
   expect(callers.sort()).toEqual([
     'modules/brokerage/rh-auth.ts',
+    'modules/governance/approvals/approval-content.ts',
     'modules/governance/approvals/channels.ts',
     'modules/webhooks/webhooks.ts',
     'platform/encryption-canary.ts',

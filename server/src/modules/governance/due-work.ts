@@ -8,6 +8,8 @@ export const preauthsDue: DueCondition = (now) =>
 export const reportedClosesDue: DueCondition = (now) =>
   sql`exists (select 1 from preauths where settlement_check_at <= ${now})`
 
+export const approvedRunsDue: DueCondition = (now) => sql`exists (select 1 from approvals where start_at <= ${now})`
+
 export const approvalsDue: DueCondition = (now) => sql`exists (
   select 1 from approvals
   where status <> 'rejected' and consumed_by is null and lapsed_at is null and expires_at <= ${now})`

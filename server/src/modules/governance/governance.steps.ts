@@ -1,8 +1,9 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { AuditInput, EventInput } from '../../platform/outbox.steps.ts'
 import { nullable, nullableText, oneOf, timestamp } from '../../platform/schema.ts'
 import { defineStep, type StepInput } from '../../platform/sql-step.ts'
 import { issueReceiptStep } from '../receipts/receipts.steps.ts'
+import type { RuleResult } from './rules/rule-result.ts'
 
 /** A bigint of micro-USDC or a count, as decimal text. */
 const amountText = Type.String({ pattern: '^\\d+$' })
@@ -70,11 +71,104 @@ export const escalatePreauthStep = defineStep(
 
 export type ClosePreauthItem = StepInput<typeof closePreauthStep>
 
-// The steps below have no input schema yet; `steps.test.ts` lists them.
+const stored = Type.Record(Type.String(), Type.Unknown())
+
+/** An amount in micro-USDC or a version: a bigint becomes a JSON number that PostgreSQL reads exactly. */
+const exactInteger = Type.Unsafe<bigint | string>(Type.Integer())
+
+/** A row of `preauths` before SQL gives it its status and its approval. */
+const PreauthRowInput = Type.Object({
+  id: Type.String(),
+  tenant_id: Type.String(),
+  run_id: Type.String(),
+  agent_id: Type.String(),
+  mandate_id: nullableText,
+  merchant_id: Type.String(),
+  merchant: stored,
+  amount_micro: exactInteger,
+  asset: Type.String(),
+  network: Type.String(),
+  purpose: nullableText,
+  request_hash: nullableText,
+  payer: nullableText,
+  action_hash: Type.String(),
+  policy_hash: nullableText,
+  policy_results: Type.Array(stored),
+  decision_id: nullableText,
+  override_id: nullableText,
+  ttl_seconds: Type.Integer(),
+  asked_by: Type.String(),
+  created_at: timestamp,
+  issued_at: Type.Optional(nullable(timestamp)),
+  expires_at: Type.Optional(nullable(timestamp)),
+  close_by: Type.Optional(nullable(timestamp)),
+  locks: Type.Array(Type.String()),
+})
+
+export type PreauthRowItem = Static<typeof PreauthRowInput>
 
 export const recordRefusalStep = defineStep(
   'record_refusal',
-  Type.Unknown(),
+  Type.Object({
+    /** The refused run, or null for a pre-authorisation. */
+    run: nullable(
+      Type.Object({
+        id: Type.String(),
+        kind: Type.String(),
+        session_id: Type.String(),
+        loop_id: Type.String(),
+        request_hash: Type.String(),
+        request: stored,
+        terms: stored,
+      }),
+    ),
+    /** Its keys are read by `insert_preauth`, after SQL has added the status and the approval. */
+    preauth: nullable(Type.Unsafe<PreauthRowItem>(stored)),
+    decision: Type.Object({
+      id: Type.String(),
+      tenant_id: Type.String(),
+      kind: Type.String(),
+      run_id: Type.String(),
+      preauth_id: nullableText,
+      agent_id: Type.String(),
+      merchant: Type.String(),
+      amount_micro: amountText,
+      outcome: Type.String(),
+      error: Type.String(),
+      message: Type.String(),
+      overridable: Type.Boolean(),
+      results: Type.Array(Type.Unsafe<RuleResult>(stored)),
+      trace_hash: Type.String(),
+      action_hash: Type.String(),
+      asked_by: Type.String(),
+      spender: nullableText,
+      team: nullableText,
+      tags: nullable(stored),
+      created_at: timestamp,
+    }),
+    /** The approval that a review asks for. `content` is encrypted. */
+    approval: nullable(
+      Type.Object({
+        id: Type.String(),
+        action: Type.String(),
+        reason: Type.String(),
+        risk_summary: stored,
+        action_hash: Type.String(),
+        approvals_required: Type.Integer(),
+        separate_approver: Type.Boolean(),
+        expires_at: timestamp,
+        content: Type.String(),
+        rule: stored,
+        payment_method: nullable(oneOf(['wallet', 'x402'])),
+      }),
+    ),
+    needs: Type.Array(
+      Type.Object({ scope: Type.String(), period: Type.String(), amount_micro: exactInteger, room: Type.Boolean() }),
+    ),
+    rules_version: exactInteger,
+    audit: AuditInput,
+    events: Type.Array(EventInput),
+  }),
   Type.Object({
     decision_id: Type.String(),
     run_id: Type.String(),
@@ -82,14 +176,31 @@ export const recordRefusalStep = defineStep(
     approval_id: nullableText,
   }),
 )
+
+export const expireApprovalStep = defineStep(
+  'expire_approval',
+  Type.Object({ approval_id: Type.String(), at: timestamp, audit: AuditInput, events: Type.Array(EventInput) }),
+  Type.Object({ expired: Type.Boolean() }),
+)
+export const refuseApprovedRunStep = defineStep(
+  'refuse_approved_run',
+  Type.Object({
+    approval_id: Type.String(),
+    at: timestamp,
+    reason: Type.String(),
+    /** What `GET /api/runs/{id}` shows as the answer. */
+    answer: Type.Object({ status: Type.Integer(), body: Type.String() }),
+    audit: AuditInput,
+    events: Type.Array(EventInput),
+  }),
+  Type.Object({ refused: Type.Boolean() }),
+)
+
+// The steps below have no input schema yet; `steps.test.ts` lists them.
+
 export const openPreauthStep = defineStep('open_preauth', Type.Unknown(), Type.Unknown())
 export const resolveApprovalStep = defineStep(
   'resolve_approval',
   Type.Unknown(),
   Type.Object({ status: Type.String() }),
-)
-export const expireApprovalStep = defineStep(
-  'expire_approval',
-  Type.Unknown(),
-  Type.Object({ expired: Type.Boolean() }),
 )

@@ -12,6 +12,7 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { Problem } from '../../platform/problem.ts'
 import type { ChainReader } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
+import type { ApprovalContent } from './approvals/approval-content.ts'
 import { createApprovalLinks } from './approvals/approval-links.ts'
 import { createApprovals } from './approvals/approvals.ts'
 import { createApprovalChannels } from './approvals/channels.ts'
@@ -77,6 +78,8 @@ export type GovernanceDeps = {
   /** Refuses an address that leads into the operator's network; the rules are those of webhooks. */
   checkTargetUrl(url: string): string
   generateSigningSecret(): string
+  /** For how many days the request of an approval that ended is kept. */
+  contentDays: number
   /** A pre-authorisation that is not closed after this many seconds is escalated. */
   closeSeconds: number
   findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
@@ -126,15 +129,13 @@ export function createGovernance(deps: GovernanceDeps) {
     /** Records the refusal of a run and returns the error response; undefined when the run has to be assessed again. */
     async refuse(request: AssessmentRequest, assessment: RefusedAssessment): Promise<Problem | undefined> {
       const { caller, kind, requestHash } = request
-      // The tokens can still be used, so they are not stored in plain text.
-      const { preauth_token: _, override_token: __, ...storedRequest } = request.request
       const sessionId = request.sessionId === '' ? undefined : request.sessionId
-      const subject = { run: { kind, requestHash, request: storedRequest, sessionId } }
+      const paymentMethod: 'wallet' | 'x402' = request.request.payment === undefined ? 'x402' : 'wallet'
+      const subject = { run: { kind, requestHash, sessionId, paymentMethod }, content: toRunContent(request) }
       const recordedRefusal = caller.kind === 'guest' ? null : await record(caller, subject, assessment)
       if (recordedRefusal === undefined) return undefined
       const approvalId = recordedRefusal?.approval_id
-      const nextAction =
-        approvalId && `Once POST /api/approvals has approved ${approvalId}, send the same request with approval_id.`
+      const nextAction = approvalId && describeNextAction(approvalId, recordedRefusal.run_id, paymentMethod)
       return new Problem(assessment.error, assessment.message, {
         status: 429,
         code: refusalCode(assessment),
@@ -151,5 +152,20 @@ export function createGovernance(deps: GovernanceDeps) {
     pruneExposureLimits: () => pruneExposureLimits(deps.db, EXPOSURE_BATCH),
     sweepExpiredApprovals: approvals.sweepExpired,
     pruneMessages: () => deleteOldMessages(deps.db, new Date(deps.clock.now().getTime() - MESSAGES_MS), PRUNE_BATCH),
+    pruneApprovalContent: approvals.pruneContent,
   }
 }
+
+/** The whole request, with what identifies it; its tokens are kept for the service alone. */
+function toRunContent({ request, requestHash, resend }: AssessmentRequest): ApprovalContent {
+  const { preauth_token, override_token, approval_id: _, ...shownRequest } = request as RequestTokens
+  const tokens = { preauth_token, override_token }
+  return { request: shownRequest, ...(resend && { resend: { requestHash, ...resend, tokens } }) }
+}
+
+type RequestTokens = Record<string, unknown> & { preauth_token?: string; override_token?: string }
+
+const describeNextAction = (approvalId: string, runId: string, paymentMethod: 'wallet' | 'x402') =>
+  paymentMethod === 'wallet'
+    ? `Once POST /api/approvals has approved ${approvalId}, the run starts by itself: its answer is at GET /api/runs/${runId}, and the same request with approval_id gets it too.`
+    : `Once POST /api/approvals has approved ${approvalId}, send the same request with approval_id and a payment.`

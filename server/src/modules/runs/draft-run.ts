@@ -84,6 +84,17 @@ function withoutTokens({ preauth_token: _, override_token: __, ...body }: RunBod
   return body
 }
 
+/**
+ * The request of an approved run stays in its approval, encrypted, and is needed nowhere else; with `write_memory` the
+ * reconciler needs the task, which its caller wants stored anyway.
+ */
+function toStoredRequest(unit: PaidUnit): Record<string, unknown> {
+  if (unit.kind === 'topup' || unit.terms.ruling.approval_id === null || unit.request.options?.write_memory)
+    return unit.request
+  const { session_id, options } = unit.request
+  return { ...(session_id !== undefined && { session_id }), ...(options && { options }) }
+}
+
 /** What transaction A writes: key, nonce, limits, grants, pending money and the run itself. */
 export function buildAdmission(
   deps: RunDeps,
@@ -156,7 +167,7 @@ export const toOpenRunItem = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit, e
   session_id: unit.sessionId,
   loop_id: unit.loopId,
   request_hash: unit.requestHash,
-  request: unit.request,
+  request: toStoredRequest(unit),
   terms: unit.terms,
   price_micro: unit.priceMicro,
   instance: deps.instance,

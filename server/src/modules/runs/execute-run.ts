@@ -4,7 +4,12 @@ import { conflict, invalid, Problem, unavailable } from '../../platform/problem.
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
 import { doWork } from './do-work.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
-import { findResponseToFirstRequest, findStoredResponse, readStoredResponse } from './find-stored-response.ts'
+import {
+  findApprovedResponse,
+  findResponseToFirstRequest,
+  findStoredResponse,
+  readStoredResponse,
+} from './find-stored-response.ts'
 import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
@@ -41,14 +46,20 @@ export const createExecuteRun = (deps: RunDeps) => {
     }
 
     requireTenantForMemory(request)
-    const storedResponse = await findStoredResponse(deps, request)
+    const storedResponse = (await findStoredResponse(deps, request)) ?? (await findApprovedResponse(deps, request))
     if (storedResponse) return storedResponse
 
     const offer = chooseOffer(deps, request)
     deps.afterStep('route')
 
     const assessmentRequest = toAssessmentRequest(request)
-    const assessment = await deps.assess(assessmentRequest, offer, attempt)
+    const assessment = await deps.assess(assessmentRequest, offer, attempt).catch(async (error: unknown) => {
+      // The approval may have been used since, for this very request.
+      const approvedResponse = await findApprovedResponse(deps, request)
+      if (approvedResponse) return approvedResponse
+      throw error
+    })
+    if ('status' in assessment) return assessment
     if (assessment.refused) {
       const refusal = await deps.recordRefusal(assessmentRequest, assessment)
       if (!refusal) return reassess(true)
@@ -111,6 +122,11 @@ const toAssessmentRequest = (request: PaidRequest): AssessmentRequest => ({
   preauthToken: request.body.preauth_token,
   approvalId: request.body.approval_id,
   overrideToken: request.body.override_token,
+  resend: {
+    bodyHash: request.bodyHash,
+    idempotencyKey: request.idempotencyKey,
+    quoteToken: request.quoteToken,
+  },
 })
 
 /**
@@ -136,7 +152,10 @@ async function admitRun(
     if (error.message === 'rules_changed' || error.message === 'limit_reached') return error.message
     // Another mandate than the one that was chosen comes first now.
     if (error.message === 'room_changed') return 'limit_reached'
-    const storedResponse = await findResponseToFirstRequest(deps, request, error)
+    const storedResponse =
+      error.message === 'approval_used'
+        ? await findApprovedResponse(deps, request)
+        : await findResponseToFirstRequest(deps, request, error)
     if (storedResponse) return storedResponse
     if (error.message === 'payer_exposure')
       throw new Problem('error', 'Too much of this payer is verified and not yet settled; try again in a moment.', {

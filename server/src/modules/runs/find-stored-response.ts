@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caller } from '../../platform/auth-context.ts'
 import type { StepRefused } from '../../platform/batch.ts'
 import { differentBody, stillInFlight } from '../../platform/idempotency.ts'
 import { conflict } from '../../platform/problem.ts'
 import { toPaymentNonce } from '../payments/x402.ts'
-import type { RequestIdentity } from './paid-request.ts'
+import type { PaidRequest, RequestIdentity } from './paid-request.ts'
 import type { RunResponse, RunTerms } from './paid-unit.ts'
 import { replayHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -56,6 +57,31 @@ const mayReadResponse = (caller: Caller, run: RunRow, isSamePayment: boolean): b
 /** The same words whatever the payment was used for, so that they tell nothing about it. */
 const paymentUsed = () =>
   conflict('This payment has been used. Nothing was charged for this request.', { code: 'payment_used' })
+
+const FIRST_PAUSE_MS = 25
+const MAX_PAUSE_MS = 500
+
+/**
+ * The response of the run that an approval was used for, to the same request sent again: the service may have started it,
+ * or is at it, and is waited for. A run paid by x402 is found by its payment alone.
+ */
+export async function findApprovedResponse(
+  deps: StoredResponseDeps & Pick<RunDeps, 'findRunOfApproval' | 'deadlineSeconds'>,
+  request: PaidRequest,
+): Promise<RunResponse | undefined> {
+  const { approval_id: approvalId, payment } = request.body
+  if (approvalId === undefined || payment === undefined || request.caller.kind !== 'tenant') return undefined
+  const runId = await deps.findRunOfApproval(request.caller.tenantId, approvalId)
+  if (runId === undefined) return undefined
+  const deadline = performance.now() + deps.deadlineSeconds * 1000
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+    const run = await findRun(deps.db, runId)
+    if (run.tenant_id !== request.caller.tenantId || run.request_hash !== request.requestHash) return undefined
+    if (run.answer_status !== null || performance.now() > deadline)
+      return replayResponse(deps, run, await findSettlementOf(deps.db, runId))
+    await sleep(pause)
+  }
+}
 
 /** The response to the request that came first, when a step was refused because it used the same payment or key. */
 export async function findResponseToFirstRequest(

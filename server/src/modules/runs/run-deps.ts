@@ -38,6 +38,8 @@ export type RunDeps = {
   assess(request: AssessmentRequest, offer: Offer, options: { rulesChanged: boolean }): Promise<Assessment>
   /** Records a refusal and returns its error; undefined when the rules have changed and the run must be assessed again. */
   recordRefusal(request: AssessmentRequest, assessment: RefusedAssessment): Promise<Problem | undefined>
+  /** The run that an approval was used for. */
+  findRunOfApproval(tenantId: string, approvalId: string): Promise<string | undefined>
   evaluateActions(
     context: ActionContext,
     actions: readonly Record<string, unknown>[],

@@ -63,7 +63,7 @@ export function createCallerCache(deps: { clock: Clock; notifications: Pick<Noti
   }
 }
 
-function toCaller(row: KeyWithTenant, auth: TenantCaller['auth'], now: Date): TenantCaller | undefined {
+export function toCaller(row: KeyWithTenant, auth: TenantCaller['auth'], now: Date): TenantCaller | undefined {
   if (row.revoked_at) return undefined
   if (row.expires_at && row.expires_at <= now) return undefined
   if (row.tenant_status === 'suspended') throw forbidden('This tenant is suspended; contact the operator.')

@@ -145,6 +145,20 @@ export async function findKeyByHash(tx: Tx, hash: string): Promise<KeyWithTenant
     .executeTakeFirst()
 }
 
+/** The key of this id, or the newest successor that its rotations have made. */
+export async function findKeyOrSuccessor(tx: Tx, tenantId: string, keyId: string): Promise<KeyWithTenant | undefined> {
+  const { rows } = await sql<KeyWithTenant>`
+    with recursive lineage as (
+      select api_keys.*, 1 as step from api_keys where id = ${keyId} and tenant_id = ${tenantId}
+      union all
+      select next.*, lineage.step + 1 from api_keys next join lineage on next.id = lineage.replaced_by where lineage.step < 1000
+    )
+    select lineage.id, lineage.tenant_id, lineage.scopes, lineage.spender, lineage.team, lineage.mandate_ids, lineage.expires_at,
+           lineage.revoked_at, tenants.status as tenant_status
+    from lineage join tenants on tenants.id = lineage.tenant_id order by lineage.step desc limit 1`.execute(tx)
+  return rows[0]
+}
+
 export async function readKeyPrefix(tx: Tx, keyId: string): Promise<string | undefined> {
   const row = await tx.selectFrom('api_keys').select('prefix').where('id', '=', keyId).executeTakeFirst()
   return row?.prefix

@@ -10,7 +10,7 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
 import { hashApiKey, isWellFormedApiKey } from './api-key.ts'
-import { createCallerCache } from './caller-cache.ts'
+import { createCallerCache, toCaller } from './caller-cache.ts'
 import { type ApiKeysDeps, createApiKeys, OPERATOR } from './keys.ts'
 import { defaultPlan, type Feature, getPlan } from './plans.ts'
 import { createSessions } from './sessions.ts'
@@ -105,6 +105,16 @@ export function createTenants(deps: TenantsDeps) {
           },
         }
       }),
+
+    /**
+     * The caller of a stored request: the key that made it, with what it may do now. Undefined when the key and its
+     * rotated successors are revoked or expired; 403 when the tenant is suspended.
+     */
+    async findCaller(tenantId: string, keyId: string): Promise<TenantCaller | undefined> {
+      const row = await store.findKeyOrSuccessor(deps.db, tenantId, keyId)
+      const caller = row && toCaller(row, 'key', deps.clock.now())
+      return caller && { ...caller, keyId }
+    },
 
     async me(caller: TenantCaller) {
       const tenant = await getTenantRow(deps.db, caller.tenantId)

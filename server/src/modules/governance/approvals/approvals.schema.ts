@@ -35,6 +35,26 @@ export const Approval = Type.Object(
     amount_usdc: Type.Number(),
     amount: Type.String(),
     merchant: Type.String(),
+    request: Type.Optional(
+      nullable(
+        openObject(
+          'What is asked, as it was sent and without tokens. Only for keys with the scope `control`; null once its retention has passed.',
+        ),
+      ),
+    ),
+    rule: Type.Object(
+      {
+        policy_id: nullable(Type.String()),
+        name: nullable(Type.String({ description: 'Of the policy or budget.' })),
+        sentence: Type.String(),
+      },
+      { description: 'Which rule asked for the approval, and why.' },
+    ),
+    normal: Type.Object(
+      { count_30d: Type.Integer(), median_usdc: nullable(Type.Number()), max_usdc: nullable(Type.Number()) },
+      { description: 'What this spender has paid in the last 30 days: runs, loops and closed pre-authorisations.' },
+    ),
+    next: Type.String({ description: 'What happens next.' }),
     risk_summary: openObject('What a person needs to see before saying yes.'),
     action_hash: Type.String({ description: 'The exact action that is approved.' }),
     approvals_required: Type.Integer(),

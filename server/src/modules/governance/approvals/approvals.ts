@@ -2,18 +2,22 @@ import type { TenantCaller } from '../../../platform/auth-context.ts'
 import { callStepWithLocks, StepRefused } from '../../../platform/batch.ts'
 import type { Tx } from '../../../platform/db.ts'
 import type { IdempotentResponse } from '../../../platform/idempotency.ts'
+import type { Keys } from '../../../platform/keys.ts'
+import type { Log } from '../../../platform/log.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
 import type { Outbox } from '../../../platform/outbox.ts'
-import { toPage } from '../../../platform/paging.ts'
-import { conflict, forbidden, invalid, notFound, unavailable } from '../../../platform/problem.ts'
+import { readPage } from '../../../platform/paging.ts'
+import { conflict, forbidden, invalid, notFound, type StableError, unavailable } from '../../../platform/problem.ts'
 import { assessPayment, toAllowedPayment, toRefusal } from '../assess/assess-payment.ts'
+import type { RefusedAssessment } from '../assess/assessment.ts'
 import { toCounterNeed } from '../assess/assessment-outcome.ts'
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from '../assess/assessment-retry.ts'
 import type { Freeze } from '../assess/evaluate-rules.ts'
 import { agentNames } from '../assess/payment-facts.ts'
+import { refusalFields } from '../assess/refusals.ts'
 import { readCounters } from '../counters/limit-counters.store.ts'
 import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
-import { expireApprovalStep, resolveApprovalStep } from '../governance.steps.ts'
+import { expireApprovalStep, refuseApprovedRunStep, resolveApprovalStep } from '../governance.steps.ts'
 import {
   type ApprovalRow,
   findApproval,
@@ -27,10 +31,27 @@ import {
 import { readDecider, selfDecisionRefused } from '../grants/self-decision.ts'
 import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from '../preauths/preauths.ts'
-import { type ApprovalsQuery, findRunHistoryEntry, listApprovals, listExpired } from './approvals.store.ts'
+import { type ApprovalContent, type ApprovalRule, decryptContent, type ResendContent } from './approval-content.ts'
+import {
+  type ApprovalsQuery,
+  claimApprovedRuns,
+  delayApprovedRun,
+  deleteOldContent,
+  findRunHistoryEntry,
+  listApprovals,
+  listExpired,
+  type NormalSpend,
+  readNormalSpend,
+} from './approvals.store.ts'
 import { recipientsAddedBy } from './messages.store.ts'
 
-export type ApprovalsDeps = PreauthsDeps & { outbox: Outbox }
+export type ApprovalsDeps = PreauthsDeps & {
+  outbox: Outbox
+  keys: Pick<Keys, 'encrypt' | 'decrypt'>
+  log: Log
+  /** For how many days the request of an approval that ended is kept. */
+  contentDays: number
+}
 
 export type Resolution = {
   approval_id: string
@@ -52,21 +73,73 @@ export type LinkVoter = {
 }
 
 const BATCH = 100
+const CONTENT_BATCH = 1_000
+const DAY_MS = 86_400_000
+const NORMAL_DAYS = 30
 const EXPIRY_ACTOR = 'expiry'
+
+/** How long a process has to admit a run that it takes; after that, another one may try. */
+const START_LEASE_SECONDS = 10
+
+/** An approved run that waits to be started, with its request. */
+export type ApprovedRun = {
+  approvalId: string
+  runId: string
+  tenantId: string
+  /** The key that made the request. */
+  keyId: string
+  kind: 'run' | 'loop'
+  request: Record<string, unknown>
+  resend: ResendContent
+}
+
+/** Why an approved run is not started, and the answer that its caller would have got. */
+export type StartRefusal = {
+  status: number
+  error: StableError
+  code?: string
+  reason: string
+  /** When the rules refuse it. */
+  assessment?: RefusedAssessment
+}
 
 export type Approvals = ReturnType<typeof createApprovals>
 
 /** Approvals that a policy or budget requires. Each is bound to the hash of one action and can be used once. */
 export function createApprovals(deps: ApprovalsDeps) {
-  const toRecords = async (tx: Tx, rows: readonly ApprovalRow[]) => {
-    const votes = Map.groupBy(
-      await readVotes(
-        tx,
-        rows.map((row) => row.id),
-      ),
-      (vote) => vote.approval_id,
+  const contentEnd = () => new Date(deps.clock.now().getTime() - deps.contentDays * DAY_MS)
+
+  /** `request` is the caller's text: it is added for approvers, and left out of answers that are stored. */
+  const toRecords = async (tx: Tx, rows: readonly ApprovalRow[], options: { withRequest: boolean }) => {
+    if (rows.length === 0) return []
+    const ids = rows.map((row) => row.id)
+    const votes = Map.groupBy(await readVotes(tx, ids), (vote) => vote.approval_id)
+    const since = new Date(deps.clock.now().getTime() - NORMAL_DAYS * DAY_MS)
+    const spenders = [...new Set(rows.map(spenderOf))]
+    const normal = new Map(
+      (await readNormalSpend(tx, rows[0]!.tenant_id, spenders, since)).map((spend) => [spend.spender, spend]),
     )
-    return rows.map((row) => toApprovalRecord(row, votes.get(row.id) ?? []))
+    return rows.map((row) => ({
+      ...toApprovalRecord(row, votes.get(row.id) ?? []),
+      normal: toNormal(normal.get(spenderOf(row))),
+      ...(options.withRequest && { request: readRequest(row) }),
+    }))
+  }
+
+  /** Null once the retention has passed, even before the content is deleted. */
+  const readRequest = (row: ApprovalRow): Record<string, unknown> | null => {
+    const endedAt = endOf(row)
+    return endedAt !== null && endedAt <= contentEnd() ? null : (readContent(row)?.request ?? null)
+  }
+
+  /** A damaged value must not hide the other approvals. */
+  const readContent = (row: ApprovalRow): ApprovalContent | null => {
+    try {
+      return row.content === null ? null : decryptContent(deps.keys, row.content)
+    } catch (error) {
+      deps.log.error({ err: error, approval_id: row.id }, 'the content of an approval cannot be decrypted')
+      return null
+    }
   }
 
   const vote = async (
@@ -112,7 +185,10 @@ export function createApprovals(deps: ApprovalsDeps) {
       }
       await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(preauthToOpen?.locks ?? [])])
       await link?.use(tx)
-      const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
+      // An answer may be stored for its idempotency key, and the request is not stored twice.
+      const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!], {
+        withRequest: false,
+      })
       const run = await readRunHistoryEntry(tx, tenant.tenantId, row.run_id)
       return { status: 200, body: { approval, run, self_approved: approval!.self_approved } }
     })
@@ -136,17 +212,27 @@ export function createApprovals(deps: ApprovalsDeps) {
       // Approvals of trades are listed with the trade receipts.
       if (domain !== 'core')
         return { approvals: [], has_more: false, next_cursor: null, see: `/api/${domain}/receipts` }
-      const { rows, ...paging } = toPage(
-        await listApprovals(deps.db, tenant.tenantId, { ...filters, status, limit }),
-        limit,
-      )
-      return { approvals: await toRecords(deps.db, rows), ...paging }
+      const readRows = (count: number, after: ApprovalRow | undefined) =>
+        listApprovals(deps.db, tenant.tenantId, {
+          ...filters,
+          status,
+          limit: count,
+          cursor: after?.id ?? filters.cursor,
+        })
+      const { rows, ...paging } = await readPage(limit, readRows, (row) => row.id)
+      return { approvals: await toRecords(deps.db, rows, { withRequest: isApprover(tenant) }), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {
       const row = await findApproval(deps.db, tenant.tenantId, id)
       if (!row) throw notFound('approval')
-      return (await toRecords(deps.db, [row]))[0]!
+      return (await toRecords(deps.db, [row], { withRequest: isApprover(tenant) }))[0]!
+    },
+
+    /** One approval with its request, for whoever may decide about it. */
+    async findForApprover(tenantId: string, id: string) {
+      const row = await findApproval(deps.db, tenantId, id)
+      return row && (await toRecords(deps.db, [row], { withRequest: true }))[0]!
     },
 
     async resolve(
@@ -193,7 +279,131 @@ export function createApprovals(deps: ApprovalsDeps) {
       for (const row of await listExpired(deps.db, now, BATCH)) if (await expire(row, now)) count += 1
       return count
     },
+
+    /** The run that an approval was used for; undefined while it was not, or for a pre-authorisation. */
+    async findRunOf(tenantId: string, id: string): Promise<string | undefined> {
+      const row = await findApproval(deps.db, tenantId, id)
+      return row && row.preauth_id === null ? (row.consumed_by ?? undefined) : undefined
+    },
+
+    /** Approved runs that are due to be started, taken for a short time. */
+    async claimRuns(maxRows: number): Promise<ApprovedRun[]> {
+      const rows = await claimApprovedRuns(deps.db, deps.clock.now(), START_LEASE_SECONDS, maxRows)
+      return rows.flatMap((row) => {
+        const content = readContent(row)
+        if (!content?.resend) return []
+        return [
+          {
+            approvalId: row.id,
+            runId: row.run_id,
+            tenantId: row.tenant_id,
+            keyId: row.requested_by,
+            kind: row.kind as ApprovedRun['kind'],
+            request: content.request,
+            resend: content.resend,
+          },
+        ]
+      })
+    },
+
+    delayRun: (run: ApprovedRun, reason: string, milliseconds: number): Promise<void> =>
+      delayApprovedRun(deps.db, run.approvalId, reason, new Date(deps.clock.now().getTime() + milliseconds)),
+
+    /** Ends an approved run that was refused when it was to start. Its approval lapses: the action must be asked for again. */
+    async refuseRun(run: ApprovedRun, refusal: StartRefusal): Promise<void> {
+      const row = await findApproval(deps.db, run.tenantId, run.approvalId)
+      if (!row) return
+      const at = deps.clock.now()
+      const data = { ...eventDataOf(row), reason: refusal.reason }
+      const item = {
+        approval_id: row.id,
+        at: at.toISOString(),
+        reason: refusal.reason,
+        answer: { status: refusal.status, body: JSON.stringify(toRefusedAnswer(row, refusal)) },
+        audit: {
+          id: deps.ids.next('aud'),
+          tenant_id: row.tenant_id,
+          type: `${row.kind}.blocked`,
+          occurred_at: at.toISOString(),
+          actor: row.requested_by,
+          subject: row.run_id,
+          decision: 'blocked',
+          input_hash: row.action_hash,
+          data,
+        },
+        events: [
+          {
+            id: deps.ids.next('evt'),
+            tenant_id: row.tenant_id,
+            type: 'run.blocked',
+            data,
+            created_at: at.toISOString(),
+          },
+        ],
+      }
+      await deps.db
+        .transaction()
+        .execute((tx) => callStepWithLocks(tx, refuseApprovedRunStep, item, approvalLocks(row)))
+    },
+
+    pruneContent: (): Promise<number> => deleteOldContent(deps.db, contentEnd(), CONTENT_BATCH),
   }
+}
+
+const toRefusedAnswer = (row: ApprovalRow, { error, code, reason, assessment }: StartRefusal) => ({
+  error,
+  ...(code && { code }),
+  message: reason,
+  ...(assessment && refusalFields(assessment, null)),
+  outcome: 'blocked',
+  run_id: row.run_id,
+  approval_id: row.id,
+})
+
+const isApprover = (tenant: TenantCaller) => tenant.scopes.includes('control')
+
+/** When an approval ended: rejected, used or lapsed. Null while it is pending or waits to be used. */
+const endOf = (row: ApprovalRow): Date | null =>
+  row.consumed_at ?? row.lapsed_at ?? (row.status === 'rejected' ? row.resolved_at : null)
+
+/** Approvals of earlier releases name no spender. */
+const spenderOf = (row: ApprovalRow): string =>
+  row.spender ?? (row.preauth_id === null ? `key:${row.requested_by}` : row.agent_id)
+
+const toNormal = (spend: NormalSpend | undefined) => ({
+  count_30d: spend?.count ?? 0,
+  median_usdc: spend ? usdcFromMicro(spend.median_micro) : null,
+  max_usdc: spend ? usdcFromMicro(spend.max_micro) : null,
+})
+
+/** What happens next, or has happened, in a sentence for a person. */
+function describeNext(row: ApprovalRow, approveVotes: number): string {
+  const answer = `its answer is at GET /api/runs/${row.run_id}`
+  if (row.status === 'rejected')
+    return row.resolution === 'expired' ? 'Nothing: it expired undecided.' : 'Nothing: it was rejected.'
+  if (row.lapsed_at !== null)
+    return row.lapse_reason === null
+      ? 'Nothing: it was approved and not used in time.'
+      : `Nothing: the run was refused when it was to start. ${row.lapse_reason}`
+  if (row.consumed_by !== null)
+    return row.preauth_id === null
+      ? `The run was started; ${answer}.`
+      : `The token was issued; GET /api/pre-auth/${row.preauth_id} returns it while it can be used.`
+  const missingVotes = row.approvals_required - approveVotes
+  const lead =
+    row.status === 'approved' ? '' : missingVotes > 1 ? `After ${missingVotes} approvals ` : 'After approval '
+  const sentence = (text: string) => `${lead === '' ? text[0]!.toUpperCase() + text.slice(1) : lead + text}`
+  if (row.preauth_id !== null)
+    return sentence(`the amount is held and the token issued: GET /api/pre-auth/${row.preauth_id} returns it.`)
+  if (row.status === 'approved' && row.start_at !== null && row.lapse_reason !== null)
+    return `The run did not start yet and is tried again until ${row.expires_at.toISOString()}. ${row.lapse_reason}`
+  if (row.status === 'approved' && row.payment_method === 'wallet' && row.start_at === null)
+    return `The run ended without a charge; the same request with approval_id starts it again, until ${row.expires_at.toISOString()}.`
+  if (row.payment_method === 'wallet' && row.content !== null)
+    return sentence(`the run starts by itself, paid from the wallet; ${answer}.`)
+  return sentence(
+    'the run waits for its payment: it starts when the same request is sent with approval_id and a payment.',
+  )
 }
 
 const approvalLocks = (row: ApprovalRow): string[] => [
@@ -277,15 +487,7 @@ function toAuditAndEvents(
   at: Date,
   auditData: Record<string, unknown> = {},
 ) {
-  const data = {
-    approval_id: row.id,
-    run_id: row.run_id,
-    ...(row.preauth_id && { preauth_id: row.preauth_id }),
-    agent_id: row.agent_id,
-    merchant: row.merchant,
-    amount: row.amount_micro.toString(),
-    action_hash: row.action_hash,
-  }
+  const data = eventDataOf(row)
   const event = (type: string) => ({
     id: deps.ids.next('evt'),
     tenant_id: row.tenant_id,
@@ -316,6 +518,16 @@ function toAuditAndEvents(
   }
 }
 
+const eventDataOf = (row: ApprovalRow) => ({
+  approval_id: row.id,
+  run_id: row.run_id,
+  ...(row.preauth_id && { preauth_id: row.preauth_id }),
+  agent_id: row.agent_id,
+  merchant: row.merchant,
+  amount: row.amount_micro.toString(),
+  action_hash: row.action_hash,
+})
+
 async function readRunHistoryEntry(tx: Tx, tenantId: string, runId: string) {
   const run = await findRunHistoryEntry(tx, tenantId, runId)
   if (!run) return null
@@ -333,6 +545,8 @@ async function readRunHistoryEntry(tx: Tx, tenantId: string, runId: string) {
 type Vote = Awaited<ReturnType<typeof readVotes>>[number]
 
 const toApprovalRecord = (row: ApprovalRow, votes: readonly Vote[]) => ({
+  rule: (row.rule as ApprovalRule | null) ?? { policy_id: null, name: null, sentence: row.reason },
+  next: describeNext(row, votes.filter((vote) => vote.decision === 'approve').length),
   id: row.id,
   approval_id: row.id,
   status: row.status,

@@ -43,6 +43,8 @@ export type AssessmentRequest = {
   preauthToken?: string
   approvalId?: string
   overrideToken?: string
+  /** What an approval keeps, so that the service can send the request again; absent where nothing is recorded. */
+  resend?: { bodyHash: string; idempotencyKey?: string; quoteToken?: string }
 }
 
 /** A limit that the run must fit under; it is held in the transaction that admits the run. */

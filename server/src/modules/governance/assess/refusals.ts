@@ -3,9 +3,11 @@ import type { Step } from '../../../platform/batch.ts'
 import { hashJson } from '../../../platform/canonical.ts'
 import type { Clock } from '../../../platform/clock.ts'
 import type { Ids } from '../../../platform/ids.ts'
+import type { Keys } from '../../../platform/keys.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
 import type { StepAnswer, StepInput } from '../../../platform/sql-step.ts'
-import type { recordRefusalStep } from '../governance.steps.ts'
+import { type ApprovalContent, describeRule, encryptContent } from '../approvals/approval-content.ts'
+import type { PreauthRowItem, recordRefusalStep } from '../governance.steps.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
 import { smallestChanges, toCounterNeed } from './assessment-outcome.ts'
@@ -18,14 +20,23 @@ export type RefusalDeps = {
   rulesCache: Pick<RulesCache, 'invalidate'>
   record: Step<StepInput<typeof recordRefusalStep>, RecordedRefusal>
   approvalWindowSeconds: number
+  keys: Pick<Keys, 'encrypt'>
 }
 
 export type RecordedRefusal = StepAnswer<typeof recordRefusalStep>
 
-/** The refused run with its request, or the refused pre-authorisation with its row. */
-export type RefusalSubject =
-  | { run: { requestHash: string; request: unknown; sessionId: string | undefined; kind: AssessmentRequest['kind'] } }
-  | { preauth: Record<string, unknown> & { id: string; run_id: string } }
+/** The refused run, or the refused pre-authorisation with its row. The content is kept only when an approval needs it. */
+export type RefusalSubject = { content: ApprovalContent } & (
+  | {
+      run: {
+        requestHash: string
+        sessionId: string | undefined
+        kind: AssessmentRequest['kind']
+        paymentMethod: 'wallet' | 'x402'
+      }
+    }
+  | { preauth: Omit<PreauthRowItem, 'decision_id'> }
+)
 
 /**
  * Records a refusal: the row, the decision with its reasons, the approval it requires, audit and events.
@@ -56,7 +67,7 @@ export const refusalLocks = (assessment: RefusedAssessment): string[] => [
 
 /** The input of SQL `record_refusal`. */
 export function draftRefusal(
-  deps: Pick<RefusalDeps, 'ids' | 'approvalWindowSeconds'>,
+  deps: Pick<RefusalDeps, 'ids' | 'keys' | 'approvalWindowSeconds'>,
   tenant: TenantCaller,
   subject: RefusalSubject,
   assessment: RefusedAssessment,
@@ -100,7 +111,8 @@ export function draftRefusal(
             session_id: subject.run.sessionId ?? deps.ids.next('ses'),
             loop_id: deps.ids.next('loop'),
             request_hash: subject.run.requestHash,
-            request: subject.run.request,
+            // The task is nowhere but in the content of the approval; a simulation reads the session.
+            request: subject.run.sessionId === undefined ? {} : { session_id: subject.run.sessionId },
             // The trace is stored once, with the decision.
             terms: { ruling: { ...assessment.summary, policy_applied: [], trace_hash: traceHash } },
           }
@@ -112,8 +124,9 @@ export function draftRefusal(
       kind,
       run_id: runId,
       preauth_id: 'preauth' in subject ? subject.preauth.id : null,
-      agent_id: facts.agentId,
-      merchant: facts.merchants[0],
+      // Only a trade may have none, and its refusals are recorded elsewhere.
+      agent_id: facts.agentId!,
+      merchant: facts.merchants[0]!,
       amount_micro: amount,
       outcome: assessment.outcome,
       error: assessment.error,
@@ -127,7 +140,7 @@ export function draftRefusal(
       created_at: at.toISOString(),
     },
     approval: review && {
-      id: approvalId,
+      id: approvalId!,
       action: facts.action,
       reason: assessment.message,
       risk_summary: riskSummary(assessment),
@@ -135,6 +148,9 @@ export function draftRefusal(
       approvals_required: review.approvalsRequired,
       separate_approver: review.separateApprover,
       expires_at: expiresAt,
+      content: encryptContent(deps.keys, subject.content),
+      rule: describeRule(assessment),
+      payment_method: 'run' in subject ? subject.run.paymentMethod : null,
     },
     needs: assessment.counterChecks.map(toCounterNeed),
     rules_version: assessment.rulesVersion,

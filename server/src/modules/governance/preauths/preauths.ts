@@ -32,7 +32,7 @@ import { type PreauthClaims, signPreauthToken } from './preauth-token.ts'
 import { listPreauths } from './preauths.store.ts'
 
 export type PreauthsDeps = Omit<AssessDeps, 'readCounters'> &
-  Pick<RefusalDeps, 'approvalWindowSeconds'> & {
+  Pick<RefusalDeps, 'approvalWindowSeconds' | 'keys'> & {
     idempotency: Idempotency
     record(
       tenant: TenantCaller,
@@ -84,8 +84,10 @@ export function createPreauths(deps: PreauthsDeps) {
       if (assessment.decidingResult) {
         const refusal = toRefusal(assessment)
         const { policy_hash } = refusal.summary
+        const { override_token: _, idempotency_key: __, ...shownRequest } = input
         const subject = {
           preauth: { ...row, policy_hash, override_id: assessment.overrideId, policy_results: refusal.results },
+          content: { request: shownRequest },
         }
         if (!refusal.review) throw new PreauthRejectedError(subject, refusal)
         const item = draftRefusal(deps, tenant, subject, refusal, at)
