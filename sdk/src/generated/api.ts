@@ -4711,7 +4711,7 @@ export interface components {
             leverage?: number;
             /** @description The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. Not valid for an equity. */
             notional_usdc?: number;
-            /** @description Overrides the tenant's default policy in the constraints it has; the default applies to the others. */
+            /** @description Overrides the tenant's default policy in the limits it has; the default applies to the others. Needs a key with the scope `control`, or a policy that is selectable. What the tenant's other policies deny stays denied. */
             policy_id?: string;
             /** @description Your own name for the order; works once. */
             client_order_id?: string;

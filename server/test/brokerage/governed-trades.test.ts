@@ -56,6 +56,29 @@ describe('an agent cannot choose its own leash', () => {
     expect((await trade(tenant, { ...large, policy_id: selectable.id }, agent)).status).toBe(403)
   })
 
+  test('a policy that is for another spender, team or key cannot be named', async () => {
+    const tenant = await openTenant()
+    const generous = { constraints: { require_approval_above_usdc: 5_000, max_notional_usdc: 9_000 } }
+    const identities = [
+      { identity_type: 'spender', identity_id: 'desk-1' },
+      { identity_type: 'team', identity_id: 'trading' },
+      { identity_type: 'api_key', api_key: (await agentKey(tenant))['x-api-key'] },
+    ]
+    for (const identity of identities) {
+      const policy = await post(tenant, '/api/policies', { name: 'Theirs', ...identity, ...generous })
+      const large = { ...spend, quantity: 1_500, spender: 'desk-2', policy_id: policy.id }
+      const refused = await trade(tenant, large)
+      expect([refused.status, refused.body.message], refused.text).toEqual([
+        400,
+        `Policy 'Theirs' is for another ${identity.identity_type === 'api_key' ? 'key' : identity.identity_type}.`,
+      ])
+      await world.call('DELETE', `/api/policies/${policy.id}`, undefined, tenant.headers)
+    }
+    const own = { name: 'Own', identity_type: 'spender', identity_id: 'desk-2', ...generous }
+    const { id } = await post(tenant, '/api/policies', own)
+    expect((await trade(tenant, { ...spend, quantity: 1_500, spender: 'desk-2', policy_id: id })).status).toBe(200)
+  })
+
   test('the hash of a policy has selectable in it only when it is true', async () => {
     const tenant = await openTenant()
     const body = { name: 'Same', constraints: { max_notional_usdc: 5 } }
@@ -286,6 +309,27 @@ describe('denials of every enforced policy bind every trade, named or not', () =
     expect((await world.post('/api/rh/approve', { run_id: pending.body.run_id }, tenant.headers)).status).toBe(200)
     await world.service.brokerage.brokerage.sweep()
     expect(await getRun(tenant, pending.body.run_id)).toMatchObject({ status: 'executed' })
+  })
+
+  test('a policy that requires two approvals, or another approver, is not satisfied by one', async () => {
+    const tenant = await openTenant()
+    const rules = [{ field: 'merchant', op: '=', value: 'acme-store', effect: 'review' }]
+    await post(tenant, '/api/policies', { name: 'Two', rules, constraints: { approvals_required: 2 } })
+    const refused = await trade(tenant, spend)
+    expect([refused.status, refused.body.error], refused.text).toEqual([422, 'policy_blocked'])
+    expect(refused.body.message).toMatch(/requires 2 approvals/)
+    const threshold = { require_approval_above_usdc: 1, approvals_required: 2, max_notional_usdc: 50 }
+    const two = await post(tenant, '/api/policies', { name: 'Threshold', constraints: threshold })
+    const other = { ...spend, symbol: 'other-store', policy_id: two.id }
+    expect(failedChecks((await trade(tenant, other)).body)).toContain('approval')
+
+    const separate = { require_approval_above_usdc: 1, separate_approver: true, max_notional_usdc: 50 }
+    const policy = await post(tenant, '/api/policies', { name: 'Separate', constraints: separate })
+    await world.call('DELETE', `/api/policies/${two.id}`, undefined, tenant.headers)
+    const pending = await trade(tenant, { ...other, policy_id: policy.id })
+    expect(pending.status, pending.text).toBe(202)
+    const own = await world.post('/api/rh/approve', { run_id: pending.body.run_id }, tenant.headers)
+    expect([own.status, own.body.code], own.text).toEqual([403, 'forbidden'])
   })
 
   test('a policy that requires a pre-authorisation refuses a spend, which has none', async () => {

@@ -46,6 +46,12 @@ export const SYMBOLS = {
 
 export type World = Awaited<ReturnType<typeof openWorld>>
 
+type TestPolicy = Omit<TenantPolicy, 'identityType' | 'isForTrade' | 'selectable'> & {
+  /** The only agent or key that may use it. */
+  agentId?: string
+  keyId?: string
+}
+
 export type WorldOptions = {
   market?: 'manual' | 'simulated'
   oauth?: Partial<RhAuthSettings>
@@ -61,7 +67,7 @@ export async function openWorld(options: WorldOptions = {}) {
   const clock = createTestClock(OPEN)
   const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
   const basisReadings = new Map([['TSLAx', createTslaxReading()]])
-  const policies = new Map<string, TenantPolicy>()
+  const policies = new Map<string, TestPolicy>()
   const frozenAgents = new Set<string>()
   const manualMarket = listInstruments(createManualMarket(calendar))
   const readBasis = async (symbol: string) => {
@@ -115,14 +121,19 @@ export async function openWorld(options: WorldOptions = {}) {
       idempotency: createIdempotency({ db, keys, clock }),
       approvalWindowSeconds: options.approvalWindowSeconds,
       governance: {
-        findPolicy: async (_tx, _tenantId, policyId) => {
+        findPolicy: async (_tx, { party }, policyId) => {
           const policy = policies.get(policyId)
-          return policy && ({ agentId: null, keyId: null, selectable: false, ...policy } as TradingPolicy)
+          if (!policy) return undefined
+          const isForAgent = !policy.agentId || policy.agentId === party.agentId
+          const isForKey = !policy.keyId || policy.keyId === party.keyId
+          const identityType = isForAgent ? 'api_key' : 'agent'
+          return { ...policy, identityType, isForTrade: isForAgent && isForKey, selectable: false } as TradingPolicy
         },
         findEnforcedPolicies: async () => [],
         assess: async (_tx, trade) => ({
           outcome: 'pass',
           results: [],
+          separateApprover: false,
           admission: {
             holds: counter.isOn ? [holdIn(COUNTER, trade.amountMicro)] : [],
             needs: [],

@@ -278,7 +278,7 @@ async function readTradeRules(deps: AdmitDeps, tx: Tx, input: TradeInput) {
   const [first, ...others] = enforced
   const defaultPolicy =
     tenantDefault ?? (first === undefined ? shipped : applyPolicies(shipped, [first, ...others], 'enforced'))
-  const named = await findNamedPolicy(deps, tx, input)
+  const named = await findNamedPolicy(deps, tx, input, trade)
   const policy = named ? applyPolicies(tenantDefault ?? shipped, [named], 'named') : defaultPolicy
   const limitPolicies = named ? [named] : policy.source === 'enforced' ? enforced : []
   const limitPolicyIds = limitPolicies.map(({ id }) => id)
@@ -288,13 +288,13 @@ async function readTradeRules(deps: AdmitDeps, tx: Tx, input: TradeInput) {
 async function findNamedPolicy(
   deps: AdmitDeps,
   tx: Tx,
-  { caller, request, party }: TradeInput,
+  { caller, request }: TradeInput,
+  trade: GovernedTrade,
 ): Promise<TenantPolicy | undefined> {
   if (request.policyId === null) return undefined
-  const policy = await deps.governance.findPolicy(tx, caller.tenantId, request.policyId)
+  const policy = await deps.governance.findPolicy(tx, trade, request.policyId)
   if (!policy) throw invalid('policy_id is not a policy of this tenant.', { field: 'policy_id' })
-  const mayControl = caller.scopes.includes('control')
-  requireNameable(policy, { agentNames: agentNamesOf(party), keyId: caller.keyId, mayControl })
+  requireNameable(policy, caller.scopes.includes('control'))
   return policy
 }
 
@@ -345,6 +345,7 @@ function draftRun(
       verdict: executes ? 'pass' : verdict.outcome === 'pending' ? verdict.policyVerdict : 'rejected',
       checks,
       limitPolicyIds,
+      ...(policy.separateApprover && { separateApprover: true }),
     },
     approval: null,
     expiresAt: null,

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { microFromUsdc } from '../../platform/money.ts'
-import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
+import { conflict, expired, forbidden, invalid, notFound } from '../../platform/problem.ts'
 import type { GovernedTrade, TradeGovernance } from '../governance/assess/assess-trade.ts'
 import type { Freeze } from '../governance/assess/evaluate-rules.ts'
 import { readDecider, requireMayDecide } from '../governance/grants/self-decision.ts'
@@ -78,6 +78,8 @@ export const createApproveTrade =
           const message = `This can no longer be approved. ${assessment.message}`
           throw conflict(message, { extra: { policy_results: assessment.results } })
         }
+        if (selfApproved && (assessment.separateApprover || run.policy.separateApprover))
+          throw forbidden('A policy requires that another key approves this.')
         const approvedRun: TradeRun = {
           ...(await holdForTrade(tx, run, assessment, now)),
           state: 'approved',

@@ -37,7 +37,7 @@ export const RhRunRequest = Type.Object(
     policy_id: Type.Optional(
       freeText(
         128,
-        "Overrides the tenant's default policy in the constraints it has; the default applies to the others.",
+        "Overrides the tenant's default policy in the limits it has; the default applies to the others. Needs a key with the scope `control`, or a policy that is selectable. What the tenant's other policies deny stays denied.",
       ),
     ),
     client_order_id: Type.Optional(

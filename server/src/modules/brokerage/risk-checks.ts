@@ -207,13 +207,16 @@ function checkEarnLock({ terms, account, now }: RiskFacts): Check {
 
 function checkApprovalThreshold({ terms, policy }: RiskFacts): Check | null {
   const actual = usdcFromMicro(terms.notionalMicro)
-  if (policy.alwaysRequireApproval) {
-    return buildCheck('approval', false, 'always', actual, `${policy.name} wants a person for every run.`, 'review')
+  const { alwaysRequireApproval, requireApprovalAboveMicro, approvalsRequired } = policy
+  if (!alwaysRequireApproval && requireApprovalAboveMicro === null) return null
+  const limit = alwaysRequireApproval ? 'always' : usdcFromMicro(requireApprovalAboveMicro!)
+  const ok = !alwaysRequireApproval && terms.notionalMicro <= requireApprovalAboveMicro!
+  if (approvalsRequired > 1) {
+    const reason = `${policy.name} requires ${approvalsRequired} approvals, and a trade can have one.`
+    return buildCheck('approval', ok, limit, actual, reason)
   }
-  if (policy.requireApprovalAboveMicro === null) return null
-  const limit = usdcFromMicro(policy.requireApprovalAboveMicro)
-  const ok = terms.notionalMicro <= policy.requireApprovalAboveMicro
-  return buildCheck('approval', ok, limit, actual, `${policy.name} wants a person above ${limit} USDC.`, 'review')
+  const when = alwaysRequireApproval ? 'for every run' : `above ${limit} USDC`
+  return buildCheck('approval', ok, limit, actual, `${policy.name} wants a person ${when}.`, 'review')
 }
 
 const formatList = (allowed: readonly string[] | null): CheckValue => (allowed === null ? null : allowed.join(','))

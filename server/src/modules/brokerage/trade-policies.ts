@@ -16,6 +16,9 @@ export type TradePolicy = {
   source: 'shipped' | 'tenant_default' | 'enforced' | 'named'
   alwaysRequireApproval: boolean
   requireApprovalAboveMicro: bigint | null
+  /** How many keys have to approve, and whether the identity that asked never may. */
+  approvalsRequired: number
+  separateApprover: boolean
   maxNotionalMicro: bigint | null
   maxPerDayMicro: bigint | null
   maxLeverage: number | null
@@ -47,6 +50,8 @@ export type PolicyConstraints = {
   denied_merchants?: readonly string[]
   allowed_agents?: readonly string[]
   denied_agents?: readonly string[]
+  approvals_required?: number
+  separate_approver?: boolean
 }
 
 /** The constraints of a default policy: those of the shipped file and of PUT /api/rh/policies/{instrument_type}. */
@@ -71,11 +76,11 @@ export type TenantPolicy = {
   mode: string
   contentHash: string | null
   constraints: PolicyConstraints
-  /** The only agent or key that may use it; absent when the whole tenant may. */
-  agentId?: string | null
-  keyId?: string | null
+  /** What the policy is for, and whether this trade is that. */
+  identityType: string
+  isForTrade: boolean
   /** A key without the scope `control` may name it. */
-  selectable?: boolean
+  selectable: boolean
 }
 
 type ShippedConstraints = DefaultConstraints &
@@ -141,6 +146,8 @@ export function applyPolicies(
     source,
     alwaysRequireApproval: approvalAboveMicro === null ? defaultPolicy.alwaysRequireApproval : false,
     requireApprovalAboveMicro: approvalAboveMicro ?? defaultPolicy.requireApprovalAboveMicro,
+    approvalsRequired: Math.max(1, ...policies.map(({ constraints }) => constraints.approvals_required ?? 1)),
+    separateApprover: policies.some(({ constraints }) => constraints.separate_approver === true),
     maxNotionalMicro:
       smallerOf(toMicroOrNull(smallest('max_notional_usdc')), toMicroOrNull(smallest('max_per_run_usdc'))) ??
       defaultPolicy.maxNotionalMicro,
@@ -159,16 +166,13 @@ export function applyPolicies(
 }
 
 /** Refuses a policy that this request cannot name: it may allow more than the default, so it is for those it was written for. */
-export function requireNameable(
-  policy: TenantPolicy,
-  requester: { agentNames: readonly string[]; keyId: string; mayControl: boolean },
-): void {
-  if (!requester.mayControl && !policy.selectable)
+export function requireNameable(policy: TenantPolicy, mayControl: boolean): void {
+  if (!mayControl && !policy.selectable)
     throw forbidden(`Policy '${policy.name}' is not selectable: naming it needs a key with the scope 'control'.`)
-  if (policy.agentId && !requester.agentNames.includes(policy.agentId))
-    throw invalid(`Policy '${policy.name}' is for another agent.`, { field: 'policy_id' })
-  if (policy.keyId && policy.keyId !== requester.keyId)
-    throw invalid(`Policy '${policy.name}' is for another key.`, { field: 'policy_id' })
+  if (!policy.isForTrade) {
+    const identity = policy.identityType === 'api_key' ? 'key' : policy.identityType
+    throw invalid(`Policy '${policy.name}' is for another ${identity}.`, { field: 'policy_id' })
+  }
   if (policy.status !== 'active') throw invalid(`Policy '${policy.name}' is ${policy.status}.`, { field: 'policy_id' })
   if (policy.mode !== 'enforce') {
     throw invalid(`Policy '${policy.name}' is in mode '${policy.mode}' and cannot govern a trade.`, {
@@ -186,6 +190,8 @@ function toShippedPolicy(type: InstrumentType, constraints: ShippedConstraints):
     constraints,
     alwaysRequireApproval: constraints.always_require_approval ?? false,
     requireApprovalAboveMicro: toMicroOrNull(constraints.require_approval_above_usdc),
+    approvalsRequired: 1,
+    separateApprover: false,
     maxNotionalMicro: toMicroOrNull(constraints.max_notional_usdc),
     maxPerDayMicro: toMicroOrNull(constraints.max_per_day_usdc),
     maxLeverage: constraints.max_leverage ?? null,

@@ -16,6 +16,8 @@ export type RunPolicy = {
   checks: Check[]
   /** The tenant's policies that the limits came from; absent in runs of earlier versions. */
   limitPolicyIds?: readonly string[]
+  /** Present when the policy of the limits lets nobody approve what he asked for. */
+  separateApprover?: true
 }
 
 /** What a run holds in one counter until its outcome is recorded. */

@@ -5,14 +5,14 @@ import { invalid, unavailable } from '../../../platform/problem.ts'
 import { readCounters } from '../counters/limit-counters.store.ts'
 import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
 import { readMandate } from '../grants/grants.store.ts'
-import { appliesTo, type Policy } from '../rules/evaluate-policy.ts'
+import { appliesTo, type IdentityType, type Policy } from '../rules/evaluate-policy.ts'
 import { findPolicy } from '../rules/policies.store.ts'
 import { type Constraints, velocityConstraints } from '../rules/policy-constraints.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
-import type { TenantRules } from '../rules/rules-cache.store.ts'
+import { readKeys, type TenantRules, toPolicy } from '../rules/rules-cache.store.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import { assessPayment, toAllowedPayment, toRefusal } from './assess-payment.ts'
-import { smallestChanges, toCounterNeed } from './assessment-outcome.ts'
+import { requiredReview, smallestChanges, toCounterNeed } from './assessment-outcome.ts'
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from './assessment-retry.ts'
 import type { Freeze } from './evaluate-rules.ts'
 import { agentNames, type PaymentFacts, readSpender, type Tags } from './payment-facts.ts'
@@ -56,7 +56,7 @@ export type TradeAdmission = {
 
 /** The listed results, and what follows from them. */
 export type TradeAssessment = { results: RuleResult[] } & (
-  | { outcome: 'pass'; admission: TradeAdmission }
+  | { outcome: 'pass'; admission: TradeAdmission; separateApprover: boolean }
   /** A rule asks for a person. */
   | { outcome: 'review'; message: string; rule: string }
   | {
@@ -75,8 +75,9 @@ export type TradingPolicy = {
   name: string
   status: string
   mode: string
-  agentId: string | null
-  keyId: string | null
+  identityType: IdentityType
+  /** Whether the policy is for this trade. */
+  isForTrade: boolean
   contentHash: string
   selectable: boolean
   constraints: Constraints
@@ -105,13 +106,10 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
     deps.findFreeze(party.tenantId, agentNames(party)),
 
   /** Undefined when the tenant has no policy with this id. */
-  async findPolicy(tx: Tx, tenantId: string, policyId: string): Promise<TradingPolicy | undefined> {
+  async findPolicy(tx: Tx, trade: GovernedTrade, policyId: string): Promise<TradingPolicy | undefined> {
+    const { tenantId } = trade.party
     const row = await findPolicy(tx, tenantId, policyId)
-    if (!row) return undefined
-    const { id, name, status, mode, selectable, agent_id, key_id, content_hash } = row
-    const constraints = row.constraints as Constraints
-    const identity = { agentId: agent_id, keyId: key_id, contentHash: content_hash }
-    return { id, name, status, mode, selectable, constraints, ...identity }
+    return row && toTradingPolicy(toPolicy(row, await readKeys(tx, tenantId)), row.status, trade)
   },
 
   /** The policies in mode `enforce` that are for this trade. */
@@ -119,15 +117,9 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
     const { tenantId, keyId } = trade.party
     const { policies } = await deps.rulesCache.get(tenantId, keyId, tx)
     return policies
-      .filter((policy) => policy.mode === 'enforce' && appliesTo(policy, tradeFacts(trade)))
-      .map(({ agent_id, key_id, content_hash, ...policy }) => ({
-        ...policy,
-        status: 'active',
-        agentId: agent_id,
-        keyId: key_id,
-        contentHash: content_hash,
-        selectable: policy.selectable ?? false,
-      }))
+      .filter((policy) => policy.mode === 'enforce')
+      .map((policy) => toTradingPolicy(policy, 'active', trade))
+      .filter(({ isForTrade }) => isForTrade)
   },
 
   /**
@@ -166,12 +158,16 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
         rulesVersion,
         mandateId,
       }
-      return { outcome: 'pass', results, admission }
+      const review = requiredReview(assessment.evaluation, assessment.evaluation.results)
+      return { outcome: 'pass', results, admission, separateApprover: review?.separateApprover ?? false }
     }
     const refusal = toRefusal(assessment)
-    const { results, message, error } = refusal
+    const { results, error } = refusal
     const { rule } = assessment.decidingResult
-    if (refusal.review) return { outcome: 'review', results, message, rule }
+    const votes = refusal.review?.approvalsRequired ?? 0
+    const message =
+      votes > 1 ? `${refusal.message} It requires ${votes} approvals, and a trade can have one.` : refusal.message
+    if (votes === 1) return { outcome: 'review', results, message, rule }
     const { policy_id, budget_id, mandate_id, field_required } = assessment.decidingResult
     const code = refusalCode(refusal)
     const fields = {
@@ -195,6 +191,18 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
     }
     throw unavailable('The limits of this trade keep changing; nothing was held and no order was sent.', 1)
   },
+})
+
+const toTradingPolicy = (policy: Policy, status: string, trade: GovernedTrade): TradingPolicy => ({
+  id: policy.id,
+  name: policy.name,
+  status,
+  mode: policy.mode,
+  identityType: policy.identity_type,
+  isForTrade: appliesTo(policy, tradeFacts(trade)),
+  contentHash: policy.content_hash,
+  selectable: policy.selectable ?? false,
+  constraints: policy.constraints,
 })
 
 const tradeFacts = ({ party, type, symbol, payees, amountMicro, leverage, at }: GovernedTrade): PaymentFacts => ({
