@@ -3413,6 +3413,7 @@ export interface components {
             };
             price_usdc: number;
             amount: string;
+            mandate_id: string | null;
             evidence: {
                 request_hash: string;
                 input_hash: string;
@@ -4930,6 +4931,7 @@ export interface components {
             };
             decision: string;
             budget_outcome: string;
+            mandate_id: string | null;
             policy_applied: unknown[];
             evidence: {
                 request_hash: string;

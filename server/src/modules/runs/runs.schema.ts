@@ -152,6 +152,8 @@ const EvidenceWithoutOutput = Type.Object({
   salt,
 })
 
+const mandateUsed = nullable(Type.String({ description: 'The mandate that the payment used.' }))
+
 export const RunSuccessResponse = Type.Object(
   {
     status: Type.Literal('completed'),
@@ -171,6 +173,7 @@ export const RunSuccessResponse = Type.Object(
     }),
     decision: Type.String(),
     budget_outcome: Type.String(),
+    mandate_id: mandateUsed,
     policy_applied: Type.Array(Type.Unknown()),
     evidence: Evidence,
     verification: open('What was checked of the output, with score and grade.'),
@@ -258,6 +261,7 @@ export const LoopSuccessResponse = Type.Object(
     cost_estimate: Type.Object({ estimated_cost_usd: Type.Number(), currency: Type.Literal('USD') }),
     price_usdc: Usdc,
     amount: Type.String(),
+    mandate_id: mandateUsed,
     evidence: Evidence,
     verification: open('What was checked of the output.'),
     receipt: open('The signed receipt.'),

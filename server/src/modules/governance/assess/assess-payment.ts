@@ -28,8 +28,14 @@ export type PaymentGrants = {
   override?: OverrideRow
   /** Present once the payment is approved, with the number of approving votes. */
   approval?: { id: string; votes: number; self_approved?: boolean }
-  /** The pre-authorisation that a run uses: what was granted for it also applies to the run. */
-  preauth?: { id: string; override_id: string | null; approval_id: string | null; selfApproved: boolean }
+  /** The pre-authorisation that a run uses: what was granted for it also applies to the run, for the same rules. */
+  preauth?: {
+    id: string
+    override_id: string | null
+    approval_id: string | null
+    policy_results: unknown
+    selfApproved: boolean
+  }
 }
 
 export type PaymentRequest = RulesInput & {
@@ -61,14 +67,26 @@ export async function assessPayment(
   if (override) requireOverrideMatches(override, input.facts)
   const evaluation = await evaluateRules(readCounters, input)
   let results = [...requestResults, ...evaluation.results]
-  if (preauth?.override_id) results = applyGrant(results, needsOverride, preauth.override_id)
-  if (preauth?.approval_id) results = applyGrant(results, needsApproval, preauth.approval_id)
+  if (preauth) {
+    const { override_id: overrideId, approval_id: approvalId } = preauth
+    const wasGranted = readGranted(preauth.policy_results as RuleResult[])
+    if (overrideId) results = applyGrant(results, (result) => needsOverride(result) && wasGranted(result), overrideId)
+    if (approvalId) results = applyGrant(results, (result) => needsApproval(result) && wasGranted(result), approvalId)
+  }
   const overrideId = override !== undefined && results.some(needsOverride) ? override.id : null
   if (overrideId !== null) results = applyGrant(results, needsOverride, overrideId)
   const requiredVotes = requiredReview(evaluation, results)?.approvalsRequired ?? 1
   if (approval && approval.votes >= requiredVotes) results = applyGrant(results, needsApproval, approval.id)
   const decidingResult = findDecidingResult(results)
   return { evaluation, results, decidingResult, actionHash, rulesVersion: input.rules.version, grants, overrideId }
+}
+
+/** Which rules, in which version, the grants of a pre-authorisation were given for. */
+function readGranted(results: readonly RuleResult[]): (result: RuleResult) => boolean {
+  const keyOf = ({ policy_id, policy_version, budget_id, rule }: RuleResult) =>
+    JSON.stringify([policy_id, policy_version ?? null, budget_id ?? null, rule])
+  const granted = new Set(results.filter((result) => result.granted_by !== undefined).map(keyOf))
+  return (result) => granted.has(keyOf(result))
 }
 
 export type AllowedPayment = {

@@ -7,7 +7,7 @@ const MAX_TRACE_BYTES = 128 * 1024
 const MAX_UNMEASURED = 8
 
 /**
- * The results that an answer or a row lists, in their order: first those that refused or warned, then those that count,
+ * The results that an answer or a row lists, in their order: first those that refused (also if a grant allowed it) or warned, then those that count,
  * then the others. The last one counts those that are not listed.
  */
 export function boundTrace(results: readonly RuleResult[], maxResults = MAX_TRACE_RESULTS): RuleResult[] {
@@ -25,8 +25,8 @@ export function boundTrace(results: readonly RuleResult[], maxResults = MAX_TRAC
   return [...results.filter((_, index) => listed.has(index)), ...(omitted.length > 0 ? [countOf(omitted)] : [])]
 }
 
-const rank = ({ outcome, counter }: RuleResult): number => {
-  if (outcome === 'blocked' || outcome === 'review_required') return 0
+const rank = ({ outcome, counter, granted_by }: RuleResult): number => {
+  if (outcome === 'blocked' || outcome === 'review_required' || granted_by !== undefined) return 0
   return outcome === 'warning' ? 1 : counter !== undefined ? 2 : 3
 }
 

@@ -46,7 +46,10 @@ export function readSpender(
   named: string | undefined,
   agentId: string | null,
 ): string | null {
-  if (named?.startsWith(KEY_PREFIX)) throw invalid(`body/spender must not begin with '${KEY_PREFIX}'.`)
+  const field = named === undefined ? 'agent_id' : 'spender'
+  const name = named ?? agentId
+  if (name?.startsWith(KEY_PREFIX)) throw invalid(`body/${field} must not begin with '${KEY_PREFIX}'.`)
+  if (name?.trim() === '') throw invalid(`body/${field} must not be blank.`)
   if (caller.spender !== null && named !== undefined && named !== caller.spender)
     throw forbidden(`This key is bound to the spender '${caller.spender}' and cannot name another.`)
   return named ?? caller.spender ?? agentId
@@ -68,7 +71,10 @@ export const OWN_MERCHANT = 'countersign'
 export type Merchant = { id: string; url?: string; pay_to?: string }
 
 /** Addresses and host names are compared without case; other ids of agents and merchants are case-sensitive. */
-export const normalizeName = (name: string): string => (/^0x|\./i.test(name) ? name.toLowerCase() : name)
+export const normalizeName = (name: string): string => {
+  const text = name.trim()
+  return /^0x|\./i.test(text) ? text.toLowerCase() : text
+}
 
 export const isAddress = (name: string): boolean => /^0x[0-9a-fA-F]{40}$/.test(name)
 
