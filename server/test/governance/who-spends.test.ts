@@ -217,7 +217,12 @@ describe('what is left out is not free', () => {
     ['a policy for a team', { identity_type: 'team', identity_id: 'ops' }, 'team', ['run', 'preauth']],
     ['a policy for a tag', { identity_type: 'tag', identity_id: 'a=b' }, 'tags.a', ['run', 'preauth']],
     ['a rule on a spender', { rules: [{ field: 'spender', op: '=', value: 'x', effect: 'deny' }] }, 'spender', ['run']],
-    ['a rule on a tag', { rules: [{ field: 'tags.a', op: '=', value: 'x', effect: 'deny' }] }, 'tags.a', ['run', 'preauth']],
+    [
+      'a rule on a tag',
+      { rules: [{ field: 'tags.a', op: '=', value: 'x', effect: 'deny' }] },
+      'tags.a',
+      ['run', 'preauth'],
+    ],
     ['denied addresses', { constraints: { denied_merchants: [address('ab')] } }, 'merchant.pay_to', ['preauth']],
     ['denied hosts', { constraints: { denied_merchants: ['shop.example'] } }, 'merchant.url', ['preauth']],
   ]
