@@ -8,6 +8,12 @@ const soaks = [
     about: 'a victim beside each attack, the table printed',
     args: ['server/bench/bench.ts', 'neighbours'],
   },
+  {
+    name: 'worlds',
+    about: '3,000 random worlds against the model of governance, then 200 under parallel callers',
+    args: ['scripts/test-long.mjs', 'server/test/governance/worlds'],
+    env: { WORLDS: '3000', RACE_WORLDS: '200' },
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 
@@ -18,10 +24,11 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const run = ({ args }) =>
+const run = ({ args, env }) =>
   new Promise((resolve) =>
     spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
       stdio: 'inherit',
+      env: { ...process.env, ...env },
     }).on('exit', (code) => resolve(code ?? 1)),
   )
 

@@ -1,0 +1,620 @@
+/**
+ * A second, independent statement of governance, written from docs/governance.md. It imports nothing: it must be able to disagree with the service.
+ * It keeps every payment and adds them up anew at each question, where the service keeps counters.
+ */
+
+export type Mode = 'enforce' | 'warn' | 'shadow'
+export type Kind = 'runs' | 'payments' | 'spend' | 'trades'
+export type Window = 'run' | 'day' | 'week' | 'month' | 'total' | 'rolling_24h' | 'rolling_7d' | 'rolling_30d'
+export type Scope = {
+  type: 'tenant' | 'agent' | 'spender' | 'team' | 'tag' | 'merchant' | 'key' | 'session' | 'mandate'
+  id?: string
+}
+
+export type Constraints = Partial<{
+  max_per_run_usdc: number
+  max_per_day_usdc: number
+  max_per_month_usdc: number
+  max_runs_per_minute: number
+  allowed_agents: string[]
+  denied_agents: string[]
+  allowed_merchants: string[]
+  denied_merchants: string[]
+  allowed_networks: string[]
+  allowed_hours_utc: { start: number; end: number } | number[]
+  require_approval_above_usdc: number
+  require_preauth: boolean
+  require_mandate: boolean
+  allowed_instruments: string[]
+  denied_instruments: string[]
+  max_notional_usdc: number
+}>
+
+export type Rule = {
+  field: string
+  op: 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'not_in'
+  value: string | number | (string | number)[]
+  effect: 'allow' | 'deny' | 'review'
+}
+
+export type Policy = { id: string; mode: Mode; identity: Scope; constraints: Constraints; rules: Rule[] }
+
+export type Budget = {
+  id: string
+  scope: Scope
+  window: Window
+  limitMicro: bigint
+  onBreach: 'block' | 'review'
+  appliesTo: Kind[]
+  parent: string | null
+}
+
+export type Mandate = {
+  id: string
+  agentId: string | null
+  holderKeyId: string | null
+  startsAt: number
+  expiresAt: number
+  revoked: boolean
+  amountMin: bigint | null
+  amountMax: bigint | null
+  payees: string[] | null
+  budgetMax: bigint | null
+  recurrence: { frequency: 'ON_DEMAND' | 'DAILY' | 'WEEKLY' | 'MONTHLY'; max: number | null } | null
+  notBefore: number | null
+  notAfter: number | null
+}
+
+export type Key = {
+  id: string
+  scopes: string[]
+  spender: string | null
+  team: string | null
+  /** The key that made it; null for the onboarded key and those of the operator. */
+  madeBy: string | null
+}
+
+/** The facts of one payment, whichever door it came through. */
+export type Facts = {
+  kind: Kind
+  keyId: string
+  lane: string | null
+  agentNames: string[]
+  spender: string | null
+  team: string | null
+  tags: Record<string, string>
+  merchantNames: string[]
+  /** False when the payee's address is not in the request, so a rule about addresses cannot be judged. */
+  payToKnown: boolean
+  /** False when neither an address nor a host of the payee is known, so a rule about hosts cannot be judged. */
+  hostKnown: boolean
+  /** Undefined at doors that have no session. */
+  session: string | null | undefined
+  network: string
+  amountMicro: bigint
+  mandateId: string | null
+  hasPreauth: boolean
+  /** The type and the symbol of a trade. */
+  instrument: { type: string; symbol: string } | null
+}
+
+export type Refusal = {
+  by: 'policy' | 'budget' | 'mandate' | 'freeze'
+  id: string
+  rule: string
+  error: 'policy_blocked' | 'budget_exceeded'
+  /** The field that was left out, where that is the reason. */
+  field?: string
+}
+
+export type Verdict = {
+  outcome: 'allowed' | 'blocked' | 'review'
+  refusals: Refusal[]
+  reviews: Refusal[]
+  mandateId: string | null
+  budgets: string[]
+  /** Limits of policies in which the payment counts, as `<policy>/<constraint>`. */
+  limits: string[]
+}
+
+/** One payment that was let through. */
+export type Payment = {
+  kind: Kind
+  at: number
+  amountMicro: bigint
+  state: 'reserved' | 'spent' | 'released'
+  budgets: Set<string>
+  limits: Set<string>
+  mandateId: string | null
+  /** The approval or override that let a pre-authorisation through holds for the run with its token. */
+  grants: Pick<JudgeOptions, 'approved' | 'overridden'>
+  /** The money is that of the reservation, counted there. */
+  takenOver?: boolean
+}
+
+export type JudgeOptions = {
+  /** An approval was given for this payment. */
+  approved?: boolean
+  /** A policy's denials are overridden for this payment. */
+  overridden?: boolean
+  /** The run takes over the reservation of this payment. */
+  takesOver?: Payment
+}
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const ROLLING: Partial<Record<Window, { length: number; slice: number }>> = {
+  rolling_24h: { length: DAY, slice: 5 * MINUTE },
+  rolling_7d: { length: 7 * DAY, slice: HOUR },
+  rolling_30d: { length: 30 * DAY, slice: 6 * HOUR },
+}
+
+const COUNTED = ['max_per_day_usdc', 'max_per_month_usdc', 'max_runs_per_minute'] as const
+
+const micro = (usdc: number) => BigInt(Math.round(usdc * 1_000_000))
+const isAddress = (name: string) => /^0x[0-9a-fA-F]{40}$/.test(name)
+const isHost = (name: string) => name.includes('.')
+/** Fields of the payee that a rule with these names needs and the request leaves out. Who is on no allow-list is refused anyway. */
+const missingPayee = (names: string[], facts: Facts, allows: boolean): string[] => [
+  ...(!facts.payToKnown && names.some(isAddress) ? ['merchant.pay_to'] : []),
+  ...(!facts.hostKnown && !allows && names.some(isHost) ? ['merchant.url'] : []),
+]
+const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10)
+const monthOf = (at: number) => new Date(at).toISOString().slice(0, 7)
+/** Weeks begin on Monday; 1970-01-05 was one. */
+const weekOf = (at: number) => Math.floor((at - 4 * DAY) / (7 * DAY))
+const samePeriod = (window: Window, a: number, b: number) =>
+  window === 'total' ||
+  (window === 'day' && dayOf(a) === dayOf(b)) ||
+  (window === 'week' && weekOf(a) === weekOf(b)) ||
+  (window === 'month' && monthOf(a) === monthOf(b))
+
+export function createGovernanceModel() {
+  const policies = new Map<string, Policy>()
+  const budgets = new Map<string, Budget>()
+  const mandates = new Map<string, Mandate>()
+  const keys = new Map<string, Key>()
+  const frozen = new Set<string>()
+  const payments: Payment[] = []
+
+  type Selection = 'yes' | 'no' | { missing: string }
+
+  /** Whether a rule for this scope is about the payment, or which field must be known to say so. */
+  function selects(scope: Scope, facts: Facts): Selection {
+    const id = scope.id ?? ''
+    const equals = (value: string | null | undefined, field: string): Selection =>
+      value === undefined || value === null ? { missing: field } : value === id ? 'yes' : 'no'
+    switch (scope.type) {
+      case 'tenant':
+        return 'yes'
+      case 'agent':
+        if (facts.agentNames.length === 0) return { missing: 'agent_id' }
+        return facts.agentNames.includes(id) ? 'yes' : 'no'
+      case 'spender':
+        return equals(facts.spender, 'spender')
+      case 'team':
+        return equals(facts.team, 'team')
+      case 'tag': {
+        const [name, ...rest] = id.split('=')
+        const value = facts.tags[name!]
+        return value === undefined ? { missing: `tags.${name}` } : value === rest.join('=') ? 'yes' : 'no'
+      }
+      case 'merchant':
+        if (facts.merchantNames.includes(id)) return 'yes'
+        for (const missing of missingPayee([id], facts, false)) return { missing }
+        return 'no'
+      case 'key':
+        return facts.keyId === id ? 'yes' : 'no'
+      case 'session':
+        return facts.session === undefined ? 'no' : equals(facts.session, 'session_id')
+      case 'mandate':
+        return 'no'
+    }
+  }
+
+  /** Names that a condition is about: several for agents and merchants, one for the other fields. */
+  function namesOf(field: string, facts: Facts): string[] | { missing: string } {
+    const one = (value: string | null | undefined, missing: string) => (value == null ? { missing } : [value])
+    if (field === 'agent_id') return facts.agentNames.length > 0 ? facts.agentNames : { missing: 'agent_id' }
+    if (field === 'spender') return one(facts.spender, 'spender')
+    if (field === 'team') return one(facts.team, 'team')
+    if (field.startsWith('tags.')) return one(facts.tags[field.slice(5)], field)
+    if (field === 'session_id') return facts.session === undefined ? [] : one(facts.session, 'session_id')
+    if (field === 'merchant') return facts.merchantNames
+    if (field === 'key_id') return [facts.keyId]
+    if (field === 'network') return [facts.network]
+    if (field === 'lane') return facts.lane === null ? [] : [facts.lane]
+    if (field === 'instrument') return facts.instrument === null ? [] : [facts.instrument.type]
+    throw new Error(`The model does not know the field ${field}.`)
+  }
+
+  function holds(rule: Rule, facts: Facts, now: number): boolean | { missing: string } {
+    const values = Array.isArray(rule.value) ? rule.value : [rule.value]
+    if (rule.field === 'amount_usdc' || rule.field === 'hour_utc') {
+      const limit = rule.field === 'hour_utc' ? BigInt(Number(values[0])) : micro(Number(values[0]))
+      const actual = rule.field === 'hour_utc' ? BigInt(new Date(now).getUTCHours()) : facts.amountMicro
+      switch (rule.op) {
+        case 'gt':
+          return actual > limit
+        case 'gte':
+          return actual >= limit
+        case 'lt':
+          return actual < limit
+        case 'lte':
+          return actual <= limit
+        case 'eq':
+          return actual === limit
+        default:
+          throw new Error(`The model does not compare amounts by ${rule.op}.`)
+      }
+    }
+    if (rule.field === 'merchant')
+      for (const missing of missingPayee(values.map(String), facts, rule.effect === 'allow')) return { missing }
+    const names = namesOf(rule.field, facts)
+    if (!Array.isArray(names)) return names
+    if (rule.op === 'eq' || rule.op === 'in') return names.some((name) => values.includes(name))
+    // A rule about a field that the door does not have never applies.
+    return names.length > 0 && names.every((name) => !values.includes(name))
+  }
+
+  /** What a budget has counted at this time: spent and reserved. */
+  function budgetUsage(budget: Budget, now: number, except?: Payment) {
+    const usage = { spent: 0n, reserved: 0n }
+    const rolling = ROLLING[budget.window]
+    for (const payment of payments) {
+      if (payment === except || payment.state === 'released' || !payment.budgets.has(budget.id)) continue
+      if (rolling) {
+        const sliceEnd = (Math.floor(payment.at / rolling.slice) + 1) * rolling.slice
+        if (payment.state === 'spent' && sliceEnd <= now - rolling.length) continue
+      } else if (!samePeriod(budget.window, payment.at, now)) continue
+      usage[payment.state === 'spent' ? 'spent' : 'reserved'] += payment.amountMicro
+    }
+    return usage
+  }
+
+  const limitPayments = (limit: string, within: (payment: Payment) => boolean) =>
+    payments.filter((payment) => payment.state !== 'released' && payment.limits.has(limit) && within(payment))
+  const sum = (list: Payment[]) => list.reduce((total, payment) => total + payment.amountMicro, 0n)
+
+  function mandateUsage(id: string) {
+    const used = payments.filter((payment) => payment.mandateId === id && payment.state !== 'released')
+    return {
+      spent: sum(used.filter(({ state }) => state === 'spent')),
+      reserved: sum(used.filter(({ state }) => state === 'reserved')),
+      occurrences: used.length,
+      used,
+    }
+  }
+
+  /** Why a mandate does not fit, or null when it does. */
+  function misfit(mandate: Mandate, facts: Facts, now: number): string | null {
+    if (mandate.revoked || now < mandate.startsAt || now >= mandate.expiresAt) return 'not active'
+    if (mandate.agentId !== null && !facts.agentNames.includes(mandate.agentId)) return 'agent_id'
+    if (mandate.holderKeyId !== null && mandate.holderKeyId !== facts.keyId) return 'holder_key_id'
+    if (mandate.amountMax !== null && facts.amountMicro > mandate.amountMax) return 'payment.amount_range'
+    if (mandate.amountMin !== null && facts.amountMicro < mandate.amountMin) return 'payment.amount_range'
+    if (mandate.payees !== null && !facts.merchantNames.some((name) => mandate.payees!.includes(name)))
+      return 'payment.allowed_payees'
+    if (mandate.notBefore !== null && now < mandate.notBefore) return 'payment.execution_date'
+    if (mandate.notAfter !== null && now > mandate.notAfter) return 'payment.execution_date'
+    const { spent, reserved, occurrences, used } = mandateUsage(mandate.id)
+    if (mandate.budgetMax !== null && spent + reserved + facts.amountMicro > mandate.budgetMax) return 'payment.budget'
+    if (mandate.recurrence !== null) {
+      const { frequency, max } = mandate.recurrence
+      if (max !== null && occurrences + 1 > max) return 'payment.agent_recurrence'
+      const window = { ON_DEMAND: null, DAILY: 'day', WEEKLY: 'week', MONTHLY: 'month' } as const
+      const period = window[frequency]
+      if (period !== null && used.some((payment) => samePeriod(period, payment.at, now)))
+        return 'payment.agent_recurrence'
+    }
+    return null
+  }
+
+  /** A missing limit comes after every limit. */
+  const ascending = (a: bigint | null, b: bigint | null) =>
+    a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1
+  const fixedOrder = (a: Mandate, b: Mandate) =>
+    ascending(a.amountMax, b.amountMax) ||
+    ascending(a.budgetMax, b.budgetMax) ||
+    a.expiresAt - b.expiresAt ||
+    (a.id < b.id ? -1 : 1)
+
+  function chooseMandate(facts: Facts, now: number): { mandateId: string | null; refusals: Refusal[] } {
+    const named = facts.mandateId === null ? undefined : mandates.get(facts.mandateId)
+    const candidates =
+      facts.mandateId !== null
+        ? [named!]
+        : [...mandates.values()].filter(
+            (mandate) =>
+              !mandate.revoked &&
+              mandate.startsAt <= now &&
+              now < mandate.expiresAt &&
+              (mandate.agentId === null || facts.agentNames.includes(mandate.agentId)),
+          )
+    const refusals: Refusal[] = []
+    if (facts.agentNames.length === 0)
+      for (const mandate of mandates.values())
+        if (!mandate.revoked && mandate.startsAt <= now && now < mandate.expiresAt && mandate.agentId !== null)
+          refusals.push({ by: 'mandate', id: mandate.id, rule: 'agent_id', error: 'policy_blocked', field: 'agent_id' })
+    if (refusals.length > 0) return { mandateId: null, refusals }
+    for (const mandate of candidates.sort(fixedOrder)) {
+      const rule = misfit(mandate, facts, now)
+      if (rule === null) return { mandateId: mandate.id, refusals: [] }
+      refusals.push({ by: 'mandate', id: mandate.id, rule, error: 'policy_blocked' })
+    }
+    return { mandateId: null, refusals }
+  }
+
+  /** A run that takes over a reservation keeps its mandate, which must still be valid. */
+  function reservedMandate(own: Payment, now: number): { mandateId: string | null; refusals: Refusal[] } {
+    const mandate = own.mandateId === null ? undefined : mandates.get(own.mandateId)
+    const ended = mandate !== undefined && (mandate.revoked || now >= mandate.expiresAt)
+    return {
+      mandateId: own.mandateId,
+      refusals: ended ? [{ by: 'mandate', id: mandate.id, rule: 'not active', error: 'policy_blocked' }] : [],
+    }
+  }
+
+  /** Limits of a trade come from the enforced policies that speak of trades; the worlds name no policy and set no default. */
+  const speaksOfTrades = ({ mode, constraints }: Policy) =>
+    mode === 'enforce' &&
+    (['allowed_instruments', 'denied_instruments', 'max_notional_usdc'] as const).some(
+      (constraint) => constraints[constraint] !== undefined,
+    )
+  const limitsOf = (policy: Policy, facts: Facts) =>
+    facts.instrument !== null && !speaksOfTrades(policy)
+      ? []
+      : COUNTED.filter((rule) => policy.constraints[rule] !== undefined).map((rule) => `${policy.id}/${rule}`)
+
+  function judgePolicy(policy: Policy, facts: Facts, now: number, mandateId: string | null, own?: Payment) {
+    const denials: Omit<Refusal, 'by' | 'id' | 'error'>[] = []
+    const reviews: Omit<Refusal, 'by' | 'id' | 'error'>[] = []
+    const deny = (rule: string, when: boolean) => void (when && denials.push({ rule }))
+    const missing = (rule: string, field: string) => void denials.push({ rule, field })
+    const { constraints, rules } = policy
+    const { amountMicro, agentNames, merchantNames } = facts
+    const { instrument } = facts
+    const limits = instrument === null || speaksOfTrades(policy)
+    /** A run that took over a reservation counts only where the reservation does not. */
+    const counts = (rule: (typeof COUNTED)[number]) =>
+      limits && constraints[rule] !== undefined && !own?.limits.has(`${policy.id}/${rule}`)
+    if (constraints.max_per_run_usdc !== undefined && limits)
+      deny('max_per_run_usdc', amountMicro > micro(constraints.max_per_run_usdc))
+    for (const [rule, periodOf] of [
+      ['max_per_day_usdc', dayOf],
+      ['max_per_month_usdc', monthOf],
+    ] as const) {
+      if (!counts(rule)) continue
+      const spent = sum(limitPayments(`${policy.id}/${rule}`, ({ at }) => periodOf(at) === periodOf(now)))
+      deny(rule, spent + amountMicro > micro(constraints[rule]!))
+    }
+    if (counts('max_runs_per_minute')) {
+      const minute = Math.floor(now / MINUTE)
+      const limit = `${policy.id}/max_runs_per_minute`
+      const count = limitPayments(limit, ({ at }) => Math.floor(at / MINUTE) === minute).length
+      deny('max_runs_per_minute', count + 1 > constraints.max_runs_per_minute!)
+    }
+    for (const rule of ['allowed_agents', 'denied_agents'] as const) {
+      const list = constraints[rule]
+      if (list === undefined) continue
+      if (agentNames.length === 0) missing(rule, 'agent_id')
+      else deny(rule, agentNames.some((name) => list.includes(name)) === (rule === 'denied_agents'))
+    }
+    for (const rule of ['allowed_merchants', 'denied_merchants'] as const) {
+      const list = constraints[rule]
+      if (list === undefined) continue
+      const left = missingPayee(list, facts, rule === 'allowed_merchants')
+      for (const field of left) missing(rule, field)
+      if (left.length === 0)
+        deny(rule, merchantNames.some((name) => list.includes(name)) === (rule === 'denied_merchants'))
+    }
+    if (constraints.allowed_networks !== undefined && instrument === null)
+      deny('allowed_networks', !constraints.allowed_networks.includes(facts.network))
+    if (constraints.allowed_hours_utc !== undefined) {
+      const hours = constraints.allowed_hours_utc
+      const hour = new Date(now).getUTCHours()
+      const within = Array.isArray(hours)
+        ? hours.includes(hour)
+        : hours.start <= hours.end
+          ? hours.start <= hour && hour < hours.end
+          : hour >= hours.start || hour < hours.end
+      deny('allowed_hours_utc', !within)
+    }
+    if (constraints.require_preauth === true)
+      deny('require_preauth', (facts.kind === 'runs' || facts.kind === 'spend') && !facts.hasPreauth)
+    if (constraints.require_mandate === true) deny('require_mandate', mandateId === null)
+    if (instrument !== null) {
+      const { allowed_instruments, denied_instruments, max_notional_usdc } = constraints
+      const listed = (list: string[]) => list.includes(instrument.type) || list.includes(instrument.symbol)
+      if (allowed_instruments !== undefined) deny('allowed_instruments', !listed(allowed_instruments))
+      if (denied_instruments !== undefined) deny('denied_instruments', listed(denied_instruments))
+      if (max_notional_usdc !== undefined) deny('max_notional_usdc', amountMicro > micro(max_notional_usdc))
+    }
+    if (constraints.require_approval_above_usdc !== undefined && limits)
+      if (amountMicro > micro(constraints.require_approval_above_usdc))
+        reviews.push({ rule: 'require_approval_above_usdc' })
+
+    const results = rules.map((rule, index) => ({ rule, name: `rules[${index}]`, held: holds(rule, facts, now) }))
+    for (const { name, held } of results) if (typeof held === 'object') missing(name, held.missing)
+    for (const { rule, name, held } of results)
+      if (held === true) {
+        if (rule.effect === 'deny') denials.push({ rule: name })
+        if (rule.effect === 'review') reviews.push({ rule: name })
+      }
+    const allowRules = results.filter(({ rule }) => rule.effect === 'allow')
+    if (allowRules.length > 0) deny('rules', !allowRules.some(({ held }) => held === true))
+    return { denials, reviews }
+  }
+
+  /** The budgets that count the payment: those it belongs to, and all their parents. */
+  function countingBudgets(facts: Facts, mandateId: string | null) {
+    const counting = new Set<string>()
+    const refusals: Refusal[] = []
+    for (const budget of budgets.values()) {
+      if (!budget.appliesTo.includes(facts.kind)) continue
+      const selection =
+        budget.scope.type === 'mandate'
+          ? mandateId !== null && budget.scope.id === mandateId
+            ? 'yes'
+            : 'no'
+          : selects(budget.scope, facts)
+      if (typeof selection === 'object')
+        refusals.push({ by: 'budget', id: budget.id, rule: 'scope', error: 'policy_blocked', field: selection.missing })
+      if (selection !== 'yes') continue
+      for (let next: Budget | undefined = budget; next; next = next.parent ? budgets.get(next.parent) : undefined)
+        counting.add(next.id)
+    }
+    return { counting, refusals }
+  }
+
+  function judge(facts: Facts, now: number, options: JudgeOptions = {}): Verdict {
+    const own = options.takesOver
+    const refusals: Refusal[] = []
+    const reviews: Refusal[] = []
+
+    if (frozen.size > 0 && facts.agentNames.length === 0)
+      refusals.push({ by: 'freeze', id: '', rule: 'frozen', error: 'policy_blocked', field: 'agent_id' })
+    for (const name of facts.agentNames)
+      if (frozen.has(name)) refusals.push({ by: 'freeze', id: name, rule: 'frozen', error: 'policy_blocked' })
+
+    const chosen = own ? reservedMandate(own, now) : chooseMandate(facts, now)
+    refusals.push(...chosen.refusals)
+
+    const limits = new Set<string>()
+    for (const policy of policies.values()) {
+      const selection = selects(policy.identity, facts)
+      const base = { by: 'policy', id: policy.id, error: 'policy_blocked' } as const
+      if (typeof selection === 'object') {
+        if (policy.mode === 'enforce') refusals.push({ ...base, rule: 'identity', field: selection.missing })
+        continue
+      }
+      if (selection === 'no') continue
+      for (const limit of limitsOf(policy, facts)) limits.add(limit)
+      if (policy.mode !== 'enforce') continue
+      const judged = judgePolicy(policy, facts, now, chosen.mandateId, own)
+      for (const denial of judged.denials)
+        if (!options.overridden || denial.field !== undefined) refusals.push({ ...base, ...denial })
+        // What passes a limit by an override is not counted in it, so that the limit holds for all others.
+        else limits.delete(`${policy.id}/${denial.rule}`)
+      for (const review of judged.reviews) reviews.push({ ...base, ...review })
+    }
+
+    const { counting, refusals: missing } = countingBudgets(facts, chosen.mandateId)
+    refusals.push(...missing)
+    for (const id of counting) {
+      const budget = budgets.get(id)!
+      if (own?.budgets.has(id)) continue
+      const { spent, reserved } = budget.window === 'run' ? { spent: 0n, reserved: 0n } : budgetUsage(budget, now)
+      if (spent + reserved + facts.amountMicro <= budget.limitMicro) continue
+      const breach = { by: 'budget', id, rule: 'limit_usdc', error: 'budget_exceeded' } as const
+      if (budget.onBreach === 'review') {
+        reviews.push(breach)
+        // An approved payment passes the budget without being counted in it, so that the limit holds for all others.
+        counting.delete(id)
+      } else refusals.push(breach)
+    }
+
+    const outcome = refusals.length > 0 ? 'blocked' : reviews.length > 0 && !options.approved ? 'review' : 'allowed'
+    return {
+      outcome,
+      refusals,
+      reviews,
+      mandateId: chosen.mandateId,
+      budgets: [...counting],
+      limits: [...limits],
+    }
+  }
+
+  return {
+    policies,
+    budgets,
+    mandates,
+    keys,
+    frozen,
+    payments,
+    judge,
+    misfit,
+    budgetUsage,
+    mandateUsage,
+
+    /** Money that was spent, and the notional of trades that are not money. */
+    spent: () => {
+      const own = payments.filter(({ state, takenOver }) => state === 'spent' && !takenOver)
+      return {
+        amount: sum(own.filter(({ kind }) => kind !== 'trades')),
+        notional: sum(own.filter(({ kind }) => kind === 'trades')),
+      }
+    },
+
+    /** Where a payment counts that was made under this mandate. */
+    countsIn: (facts: Facts, mandateId: string | null) => ({
+      mandateId,
+      budgets: [...countingBudgets(facts, mandateId).counting],
+      limits: [...policies.values()]
+        .filter(({ identity }) => selects(identity, facts) === 'yes')
+        .flatMap((policy) => limitsOf(policy, facts)),
+    }),
+
+    /** Counts a payment that was let through. */
+    count(
+      facts: Facts,
+      verdict: Pick<Verdict, 'budgets' | 'limits' | 'mandateId'>,
+      now: number,
+      state: Payment['state'],
+      grants: Payment['grants'] = {},
+    ): Payment {
+      const payment: Payment = {
+        kind: facts.kind,
+        at: now,
+        amountMicro: facts.amountMicro,
+        state,
+        budgets: new Set(verdict.budgets),
+        limits: new Set(verdict.limits),
+        mandateId: verdict.mandateId,
+        grants,
+      }
+      payments.push(payment)
+      return payment
+    },
+
+    /** A run that took over a reservation spends it, and counts where the reservation did not. */
+    takeOver(payment: Payment, facts: Facts, verdict: Verdict, now: number): void {
+      const budgetsLeft = verdict.budgets.filter((id) => !payment.budgets.has(id))
+      const limitsLeft = verdict.limits.filter((limit) => !payment.limits.has(limit))
+      payment.state = 'spent'
+      payment.amountMicro = facts.amountMicro
+      payments.push({
+        kind: facts.kind,
+        at: now,
+        amountMicro: facts.amountMicro,
+        state: 'spent',
+        budgets: new Set(budgetsLeft),
+        limits: new Set(limitsLeft),
+        mandateId: null,
+        grants: {},
+        takenOver: true,
+      })
+    },
+
+    /** Two keys are one identity when one made the other, directly or through others, or both are bound to one spender. */
+    sameIdentity(a: string, b: string): boolean {
+      const makers = (id: string): string[] => {
+        const maker = keys.get(id)?.madeBy ?? null
+        return maker === null ? [id] : [id, ...makers(maker)]
+      }
+      const spenderOf = (id: string) => keys.get(id)?.spender ?? null
+      return makers(a).includes(b) || makers(b).includes(a) || (spenderOf(a) !== null && spenderOf(a) === spenderOf(b))
+    },
+
+    /** Whether this key may decide about what another one asked for, and whether that decides for itself. */
+    mayDecide(decider: string, requester: string, scope: 'control' | 'mandate'): 'yes' | 'self' | 'no' {
+      if (!keys.get(decider)!.scopes.includes(scope)) return 'no'
+      if (!this.sameIdentity(decider, requester)) return 'yes'
+      const controllers = [...keys.values()].filter((key) => key.scopes.includes('control'))
+      return controllers.length === 1 && controllers[0]!.id === decider ? 'self' : 'no'
+    },
+  }
+}
+
+export type GovernanceModel = ReturnType<typeof createGovernanceModel>
