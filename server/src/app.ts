@@ -263,6 +263,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       alerts: observe.alerts,
       frozen: observe.frozen,
       chain: { reader: chain.reader, asset, payTo },
+      awaitAudit: observe.auditLinks.awaitLink,
       driveRun: (runId) => reconciler.settleNow(runId),
     })
     const routing = createRouting({ catalog })
@@ -298,6 +299,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       lane: overrides.lane ?? (await openLane(config, catalog, clock)),
       verify: verifyOutput,
       receipts,
+      awaitAudit: observe.auditLinks.awaitLink,
       afterStep: probe,
     })
     const brokerage = composeBrokerage(context, {
@@ -404,7 +406,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
     runsRoutes(app, {
-      runs: createRuns({ db }),
+      runs: createRuns({ db, findAudit: observe.auditLinks.find }),
       executeRun,
       limits: { payerPerMinute: limits.keyPerMinute },
     })

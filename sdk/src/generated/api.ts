@@ -2673,6 +2673,12 @@ export interface components {
             /** @description SHA-256 of the canonical event without `hash` */
             hash: string;
         };
+        /** @description Where a policy has audit_trail_required: the event of this answer in the audit chain of the tenant. */
+        AuditLink: {
+            event_id: string;
+            seq: number;
+            hash: string;
+        };
         AuditResponse: {
             events: components["schemas"]["AuditEvent"][];
             /** @description The head of the chain; null before the first event */
@@ -3250,6 +3256,7 @@ export interface components {
             smallest_change?: {
                 [key: string]: unknown;
             }[];
+            audit?: components["schemas"]["AuditLink"];
         } & {
             [key: string]: unknown;
         };
@@ -3442,6 +3449,7 @@ export interface components {
                 pay_to: string;
                 amount: string;
             };
+            audit?: components["schemas"]["AuditLink"];
         };
         Mandate: {
             id: string;
@@ -3772,6 +3780,7 @@ export interface components {
             };
             mode?: "enforce" | "warn" | "shadow";
             status?: "active" | "inactive";
+            /** @description The answer of a run, loop or pre-authorisation to which the policy applies waits until its event stands in the audit chain, and has `audit {event_id, seq, hash}`. */
             audit_trail_required?: boolean;
             /** @description A key without the scope `control` may name the policy as the `policy_id` of a trade. Default false. */
             selectable?: boolean;
@@ -3839,6 +3848,7 @@ export interface components {
             };
             mode?: "enforce" | "warn" | "shadow";
             status?: "active" | "inactive";
+            /** @description The answer of a run, loop or pre-authorisation to which the policy applies waits until its event stands in the audit chain, and has `audit {event_id, seq, hash}`. */
             audit_trail_required?: boolean;
             /** @description A key without the scope `control` may name the policy as the `policy_id` of a trade. Default false. */
             selectable?: boolean;
@@ -3978,6 +3988,7 @@ export interface components {
             expires_at: string | null;
             close_by: string | null;
             approval_id: string | null;
+            audit?: components["schemas"]["AuditLink"];
         } & {
             [key: string]: unknown;
         };
@@ -3996,6 +4007,7 @@ export interface components {
             policy_results?: {
                 [key: string]: unknown;
             }[];
+            audit?: components["schemas"]["AuditLink"];
         } & {
             [key: string]: unknown;
         };
@@ -4857,6 +4869,7 @@ export interface components {
             receipt: {
                 [key: string]: unknown;
             } | null;
+            audit?: components["schemas"]["AuditLink"];
         } & {
             [key: string]: unknown;
         };
@@ -4970,6 +4983,7 @@ export interface components {
             execution: {
                 [key: string]: unknown;
             };
+            audit?: components["schemas"]["AuditLink"];
         };
         RunSummary: {
             run_id: string;
@@ -5094,6 +5108,7 @@ export interface components {
                 };
                 mode?: "enforce" | "warn" | "shadow";
                 status?: "active" | "inactive";
+                /** @description The answer of a run, loop or pre-authorisation to which the policy applies waits until its event stands in the audit chain, and has `audit {event_id, seq, hash}`. */
                 audit_trail_required?: boolean;
                 /** @description A key without the scope `control` may name the policy as the `policy_id` of a trade. Default false. */
                 selectable?: boolean;
@@ -5507,6 +5522,7 @@ export type ApprovalResolutionRequest = components['schemas']['ApprovalResolutio
 export type ApprovalResolutionResponse = components['schemas']['ApprovalResolutionResponse'];
 export type ApprovalsListResponse = components['schemas']['ApprovalsListResponse'];
 export type AuditEvent = components['schemas']['AuditEvent'];
+export type AuditLink = components['schemas']['AuditLink'];
 export type AuditResponse = components['schemas']['AuditResponse'];
 export type AuthorizeRequest = components['schemas']['AuthorizeRequest'];
 export type AuthorizeResponse = components['schemas']['AuthorizeResponse'];

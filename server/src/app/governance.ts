@@ -12,6 +12,7 @@ import { createGuardedAgent } from '../modules/webhooks/guarded-agent.ts'
 import { createPostJson, createSender, type Outcome } from '../modules/webhooks/send.ts'
 import { generateSigningSecret } from '../modules/webhooks/sign.ts'
 import { checkTargetUrl, type TargetRules } from '../modules/webhooks/target-url.ts'
+import type { AwaitAudit } from '../platform/audit-link.ts'
 import type { App } from '../platform/http-app.ts'
 import type { AppContext } from './context.ts'
 import type { Pruning } from './retention.ts'
@@ -25,12 +26,13 @@ export type GovernanceParts = {
   alerts: Alerts
   frozen: FrozenAgents
   chain: { reader: ChainReader | undefined; asset: string; payTo: string }
+  awaitAudit: AwaitAudit
   driveRun(runId: string): Promise<void>
 }
 
 /** Composes the governance module: policies, budgets, mandates, pre-authorisations, approvals and overrides. */
 export function composeGovernance(context: AppContext, parts: GovernanceParts) {
-  const { tenants, receipts, alerts, frozen, chain, driveRun } = parts
+  const { tenants, receipts, alerts, frozen, chain, awaitAudit, driveRun } = parts
   const { config, jobs, ...platform } = context
   // Plain http to this machine is allowed during development only.
   const target = { allowLoopback: config.NODE_ENV !== 'production' }
@@ -51,6 +53,7 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
     findApiKey: (apiKey) => tenants.authenticate.key(apiKey),
     findFreeze: frozen.findFrozen,
     raiseAlert: (alert) => alerts.raise([alert]),
+    awaitAudit,
     driveRun,
   })
   context.onClose(governance.messageWorker.stop)

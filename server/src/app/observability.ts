@@ -1,5 +1,6 @@
 import { auditRoutes } from '../modules/audit/audit.routes.ts'
 import { createAudit } from '../modules/audit/audit.ts'
+import { createAuditLinks } from '../modules/audit/await-audit.ts'
 import type { Catalog } from '../modules/catalog/catalog.ts'
 import { alertsRoutes } from '../modules/insights/alerts.routes.ts'
 import { createAlerts } from '../modules/insights/alerts.ts'
@@ -40,6 +41,7 @@ export function composeObservability(
       [...catalog.all(), catalog.fallback()].map((lane) => [lane.agentId, Math.round(lane.estimatedCostUsd * 1e6)]),
     )
 
+  const auditLinks = createAuditLinks({ db, waitMs: context.config.AUDIT_WAIT_MS })
   const audit = createAudit({ db, clock, ids, keys, commitHeads: receipts.issueAuditHeads, getReceipt: receipts.get })
   // Plain http to this machine is allowed during development only.
   const target = { allowLoopback: context.config.NODE_ENV !== 'production' }
@@ -102,6 +104,7 @@ export function composeObservability(
   })
 
   return {
+    auditLinks,
     alerts,
     frozen,
     sequencer,

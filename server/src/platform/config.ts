@@ -399,6 +399,12 @@ export const settings = {
     parse: integer(0, 3_650),
     fallback: 30,
   }),
+  AUDIT_WAIT_MS: setting({
+    group: 'governance',
+    about: 'how long an answer that a policy wants on the record waits for its audit event, before it is a 503',
+    parse: integer(100, 30_000),
+    fallback: 5_000,
+  }),
   APPROVAL_WINDOW_SECONDS: setting({
     group: 'governance',
     about: 'how long an approval waits for a decision',

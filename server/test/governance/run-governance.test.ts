@@ -2,7 +2,7 @@ import { verifyReceipt } from '@countersign/proof'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAudits, readEvents } from '../journal.ts'
-import { anotherKey, counterFaults, openWorld, richTenant, run, type World } from './world.ts'
+import { anotherKey, counterFaults, openWorld, richTenant, run, type World, whileSequencing } from './world.ts'
 
 let world: World
 beforeAll(async () => {
@@ -174,7 +174,8 @@ describe('policies', () => {
       (await world.get('/api/policies', tenant.headers)).body.policies.map((listed: { id: string }) => listed.id),
     ).toEqual([spendPolicy.id, legacyPolicy.id])
 
-    expect((await run(world, tenant, { agent_id: 'analyst-v1' })).status).toBe(429)
+    const refusal = await whileSequencing(world, run(world, tenant, { agent_id: 'analyst-v1' }))
+    expect(refusal.status).toBe(429)
     const otherKey = await anotherKey(world, tenant)
     expect((await run(world, tenant, { agent_id: 'analyst-v1' }, otherKey)).status).toBe(200)
     const updateResponse = await world.call(
@@ -185,7 +186,7 @@ describe('policies', () => {
     )
     expect(updateResponse.body).toMatchObject({ version: 2, constraints: { max_per_run_usdc: 0.03 } })
     expect(updateResponse.body.content_hash).not.toBe(spendPolicy.content_hash)
-    const allowedResponse = await run(world, tenant, { agent_id: 'analyst-v1' })
+    const allowedResponse = await whileSequencing(world, run(world, tenant, { agent_id: 'analyst-v1' }))
     expect(allowedResponse.status).toBe(200)
     expect(allowedResponse.body.policy_applied).toMatchObject([
       { policy_id: legacyPolicy.id, rule: 'rules[0]', outcome: 'pass' },
@@ -199,7 +200,7 @@ describe('policies', () => {
       },
     ])
     expect(allowedResponse.body.receipt.governance.policy_hash).toMatch(/^sha256:/)
-    expect((await run(world, tenant, { agent_id: 'coder-v1' })).body).toMatchObject({
+    expect((await whileSequencing(world, run(world, tenant, { agent_id: 'coder-v1' }))).body).toMatchObject({
       error: 'policy_blocked',
       outcome: 'blocked',
     })
@@ -217,7 +218,7 @@ describe('policies', () => {
     expect(older.body).toMatchObject({ versions: [{ version: 1 }], has_more: false })
     expect((await world.call('DELETE', `/api/policies/${legacyPolicy.id}`, undefined, tenant.headers)).status).toBe(200)
     expect((await world.get(`/api/policies/${legacyPolicy.id}`, tenant.headers)).status).toBe(404)
-    expect((await run(world, tenant, { agent_id: 'coder-v1' })).status).toBe(200)
+    expect((await whileSequencing(world, run(world, tenant, { agent_id: 'coder-v1' }))).status).toBe(200)
   })
 
   test('a policy for a key applies to the rotated key', async () => {

@@ -60,6 +60,19 @@ export const run = (
     { ...tenant.headers, ...headers },
   )
 
+/** Runs the sequencer, which is background work, while a request waits for it. */
+export async function whileSequencing<T>(world: TestService, request: Promise<T>): Promise<T> {
+  let isDone = false
+  const answer = request.finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await world.service.sequencer.runOnce()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return answer
+}
+
 /** Creates another key of the tenant with these scopes. */
 export async function anotherKey(
   world: TestService,

@@ -175,6 +175,21 @@ export async function findSeq(tx: Tx, tenantId: string, id: string): Promise<big
   return row?.seq
 }
 
+/** The place of an event that occurred in this range of time. */
+export async function findLink(
+  tx: Tx,
+  tenantId: string,
+  id: string,
+  { since, until }: { since: Date; until: Date },
+): Promise<{ seq: bigint; hash: string } | undefined> {
+  const { rows } = await sql<{ seq: bigint; hash: string }>`
+    select event.seq, event.hash from audit_range(${tenantId}, ${since}, ${until}) place
+    join audit_events event on event.tenant_id = ${tenantId} and event.seq between place.first_seq and place.last_seq
+    where event.id = ${id}
+  `.execute(tx)
+  return rows[0]
+}
+
 /** A range of the chain in order, for export. */
 export const readChain = (tx: Tx, tenantId: string, after: bigint, upTo: bigint, limit: number): Promise<LinkedRow[]> =>
   linkedEvents(tx, tenantId).where('seq', '>', after).where('seq', '<=', upTo).orderBy('seq').limit(limit).execute()

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { AwaitAudit } from '../../platform/audit-link.ts'
 import { createSteps } from '../../platform/batch.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
@@ -25,7 +26,7 @@ import type { AssessmentRequest, RefusedAssessment } from './assess/assessment.t
 import { createDecisions } from './assess/decisions.ts'
 import { createEvaluateActions } from './assess/evaluate-actions.ts'
 import type { Freeze } from './assess/evaluate-rules.ts'
-import { createRefusals, refusalCode, refusalFields } from './assess/refusals.ts'
+import { awaitRefusalAudit, createRefusals, refusalCode, refusalFields } from './assess/refusals.ts'
 import { createBudgets } from './counters/budgets.ts'
 import {
   groupCounterReads,
@@ -85,6 +86,7 @@ export type GovernanceDeps = {
   findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
   findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
   raiseAlert: RaiseAlert
+  awaitAudit: AwaitAudit
   /** Reads a run's payment from the chain and completes the run if it is settled. */
   driveRun(runId: string): Promise<void>
 }
@@ -134,12 +136,16 @@ export function createGovernance(deps: GovernanceDeps) {
       const subject = { run: { kind, requestHash, sessionId, paymentMethod }, content: toRunContent(request) }
       const recordedRefusal = caller.kind === 'guest' ? null : await record(caller, subject, assessment)
       if (recordedRefusal === undefined) return undefined
+      const audit =
+        caller.kind === 'guest' || recordedRefusal === null
+          ? {}
+          : await awaitRefusalAudit(deps.awaitAudit, caller, assessment, recordedRefusal)
       const approvalId = recordedRefusal?.approval_id
       const nextAction = approvalId && describeNextAction(approvalId, recordedRefusal.run_id, paymentMethod)
       return new Problem(assessment.error, assessment.message, {
         status: 429,
         code: refusalCode(assessment),
-        extra: refusalFields(assessment, recordedRefusal),
+        extra: { ...refusalFields(assessment, recordedRefusal), ...audit },
         ...(nextAction && { nextAction }),
       })
     },

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { auditPending, pendingAuditId, withAuditLink } from '../../platform/audit-link.ts'
 import { StepRefused } from '../../platform/batch.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
@@ -98,7 +99,18 @@ export const createExecuteRun = (deps: RunDeps) => {
     deps.afterStep('settle')
     return finishRun(deps, run, result, outcome)
   }
-  return (request: PaidRequest) => executeRun(request)
+  return async (request: PaidRequest) => completeAudit(deps, request, await executeRun(request))
+}
+
+/** An answer that a policy wants on the record is sent only with the place of its event in the audit chain. */
+async function completeAudit(deps: RunDeps, request: PaidRequest, response: RunResponse): Promise<RunResponse> {
+  const eventId = pendingAuditId(response.body)
+  if (eventId === undefined || request.caller.kind !== 'tenant') return response
+  const link = await deps.awaitAudit(request.caller.tenantId, eventId)
+  if (link) return { ...response, body: withAuditLink(response.body, link) }
+  const { run_id } = JSON.parse(response.body) as { run_id: string }
+  const isRepeatable = request.paid !== undefined || request.idempotencyKey !== undefined
+  throw auditPending({ run_id }, `/api/runs/${run_id}`, isRepeatable)
 }
 
 /** Checked before the 402: a guest would pay for memory and get none. */

@@ -1,3 +1,4 @@
+import type { AwaitAudit } from '../../platform/audit-link.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -54,6 +55,7 @@ export type RunDeps = {
     input: VerifyOutputInput,
   ): Promise<{ verified: boolean; score: number; grade: string; checks: readonly unknown[] }>
   receipts: Pick<Receipts, 'sign'>
+  awaitAudit: AwaitAudit
   /** Called after each step. The crash test kills the process there. */
   afterStep(step: RunStep): void
 }

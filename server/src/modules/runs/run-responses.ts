@@ -35,7 +35,8 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
     ? buildTopUpCompletion(deps, unit, result, settlement, assertedBy)
     : buildRunCompletion(deps, unit, result as RunResult, settlement, assertedBy)
   const event = (type: string, data: Record<string, unknown>) => ({ id: deps.ids.next('evt'), type, data })
-  const answer = textAroundReceipt(body)
+  const audit = toAudit(deps, unit, `${unit.kind}.completed`, 'completed', at)
+  const answer = textAroundReceipt({ ...body, after: { ...body.after, ...namedAudit(unit, audit) } })
   const headers = responseHeaders(unit, {
     success: true,
     transaction: transaction ?? '',
@@ -62,7 +63,7 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
         event('receipt.issued', { receipt_id: result.receipt_id, run_id: unit.id, kind: unit.kind }),
         ...preauthClosedData(unit, 'settled').map((data) => event('preauth.closed', data)),
       ],
-      audit: toAudit(deps, unit, `${unit.kind}.completed`, 'completed', at),
+      audit,
     },
   }
 }
@@ -121,6 +122,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
     verification: null,
     settlement: { ...receiptSettlement(settlement, assertedBy), reason: failure.reason },
   })
+  const audit = toAudit(deps, unit, `${unit.kind}.failed`, 'failed', at)
   const retryHint = settlement.method === 'wallet' ? 'send the request again' : 'sign a new payment'
   const answer = textAroundReceipt({
     before: {
@@ -136,7 +138,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
       retryable: failure.retryable,
       next_action: `Nothing was charged. To try again, ${retryHint}.`,
     },
-    after: { request_id: unit.terms.request_id },
+    after: { request_id: unit.terms.request_id, ...namedAudit(unit, audit) },
   })
   const headers = responseHeaders(unit, { success: false, transaction: '', errorReason: failure.reason })
   const event = (type: string, data: Record<string, unknown>) => ({ id: deps.ids.next('evt'), type, data })
@@ -160,7 +162,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
         ...(failure.stage === 'settle' ? [event('settlement.failed', { ...settlement, reason: failure.reason })] : []),
         ...preauthClosedData(unit, 'failed').map((data) => event('preauth.closed', data)),
       ],
-      audit: toAudit(deps, unit, `${unit.kind}.failed`, 'failed', at),
+      audit,
     },
   }
 }
@@ -293,6 +295,10 @@ const loopBody = (
   },
   after: { receipt_url: receiptUrl(result), settlement },
 })
+
+/** The event of the answer, as it is stored: last, and without its place in the chain. */
+const namedAudit = (unit: PaidUnit, { id }: { id: string }) =>
+  unit.kind !== 'topup' && unit.tenantId && unit.terms.ruling.audit_required ? { audit: { event_id: id } } : {}
 
 const toAudit = (deps: RunDeps, run: PaidUnit, type: string, decision: string, at: string) => ({
   id: deps.ids.next('aud'),

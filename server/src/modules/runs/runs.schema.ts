@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { cursorParameter } from '../../platform/paging.ts'
 import { nullable } from '../../platform/schema.ts'
@@ -187,6 +188,7 @@ export const RunSuccessResponse = Type.Object(
     receipt: open('The signed receipt; `log` is filled in once the receipt is in the public log.'),
     receipt_url: Type.String(),
     execution: open('Who did the work, in which mode, how long it took and what it used.'),
+    audit: Type.Optional(AuditLinkSchema),
   },
   { title: 'RunSuccessResponse' },
 )
@@ -204,6 +206,7 @@ export const RunErrorResponse = Type.Object(
     retryable: Type.Boolean(),
     request_id: Type.String(),
     receipt: nullable(open('A signed statement that nothing was charged.')),
+    audit: Type.Optional(AuditLinkSchema),
   },
   { title: 'RunErrorResponse', additionalProperties: true },
 )
@@ -240,6 +243,7 @@ export const GovernanceRefusal = Type.Object(
     run_id: Type.Optional(Type.String()),
     policy_results: Type.Optional(Type.Array(open('The result of one rule: asked, limit, reason, smallest_change.'))),
     smallest_change: Type.Optional(Type.Array(open('The least that would have to be different.'))),
+    audit: Type.Optional(AuditLinkSchema),
   },
   {
     title: 'GovernanceRefusal',
@@ -267,6 +271,7 @@ export const LoopSuccessResponse = Type.Object(
     receipt: open('The signed receipt.'),
     receipt_url: Type.String(),
     settlement: SettlementSummary,
+    audit: Type.Optional(AuditLinkSchema),
   },
   { title: 'LoopSuccessResponse' },
 )

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { type AwaitAudit, pendingAuditId, withAuditLink } from '../../platform/audit-link.ts'
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
 import type { DB } from '../../platform/generated/db.ts'
@@ -9,7 +10,15 @@ import type { RunResult } from './paid-unit.ts'
 import { findRunRecord, listLoops, listRuns, type RunsQuery, readAnswerBody } from './runs.store.ts'
 
 /** Reads a tenant's runs and loops. `execute-run.ts` executes them. */
-export function createRuns({ db }: { db: Db }) {
+export function createRuns({ db, findAudit }: { db: Db; findAudit: AwaitAudit }) {
+  /** Null while the audit event of the answer has no place in the chain. */
+  const readAudited = async (tenantId: string, body: string | null): Promise<string | null> => {
+    const eventId = body === null ? undefined : pendingAuditId(body)
+    if (body === null || eventId === undefined) return body
+    const link = await findAudit(tenantId, eventId)
+    return link ? withAuditLink(body, link) : null
+  }
+
   return {
     async loops(tenant: TenantCaller, query: { limit?: number; session_id?: string; since?: number }) {
       const rows = await listLoops(db, tenant.tenantId, { limit: 100, ...query })
@@ -41,7 +50,7 @@ export function createRuns({ db }: { db: Db }) {
     async get(tenant: TenantCaller, id: string) {
       const row = await findRunRecord(db, tenant.tenantId, id)
       if (!row) throw notFound('run')
-      const body = await readAnswerBody(db, row)
+      const body = await readAudited(tenant.tenantId, await readAnswerBody(db, row))
       const { answer_status: status } = row
       return { ...toRunItem(row), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
     },

@@ -10,6 +10,7 @@ import {
   counterChecks,
   findDecidingResult,
   fullCounterChecks,
+  isAuditRequired,
   isOverridable,
   needsApproval,
   needsOverride,
@@ -101,6 +102,7 @@ export type AllowedPayment = {
   rulesVersion: bigint
   mandateId: string | null
   overrideId: string | null
+  auditRequired: boolean
 }
 
 /** What an allowed payment holds and uses. */
@@ -114,6 +116,7 @@ export const toAllowedPayment = (ids: Ids, assessment: PaymentAssessment): Allow
   rulesVersion: assessment.rulesVersion,
   mandateId: assessment.evaluation.mandateId,
   overrideId: assessment.overrideId,
+  auditRequired: isAuditRequired(assessment.evaluation),
 })
 
 export function toSummary(assessment: PaymentAssessment, decision: string, budget: string): AssessmentSummary {
@@ -136,6 +139,7 @@ export function toSummary(assessment: PaymentAssessment, decision: string, budge
     decided_at: facts.at.toISOString(),
     merchant: facts.merchants[0]!,
     ...payerOf(facts),
+    ...(isAuditRequired(evaluation) && { audit_required: true as const }),
   }
 }
 

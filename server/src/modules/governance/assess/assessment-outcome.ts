@@ -119,6 +119,10 @@ export const toCounterNeed = ({ scope, period, amountMicro, room }: CounterCheck
   room,
 })
 
+/** Whether a policy that applied wants its answers to wait until they are in the audit chain. */
+export const isAuditRequired = ({ policies }: Pick<RulesEvaluation, 'policies'>): boolean =>
+  policies.some(({ policy }) => policy.audit_trail_required)
+
 /** One hash over all policies that applied, with their versions. */
 export function policyHash({ policies }: RulesEvaluation): string | null {
   if (policies.length === 0) return null

@@ -85,6 +85,8 @@ export type AssessmentSummary = {
   spender?: string
   team?: string
   tags?: Tags
+  /** The answer waits for its audit event; absent when it does not. */
+  audit_required?: true
 }
 
 export type AllowedAssessment = {

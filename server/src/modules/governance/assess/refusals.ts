@@ -1,3 +1,4 @@
+import { type AuditLink, type AwaitAudit, auditPending } from '../../../platform/audit-link.ts'
 import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Step } from '../../../platform/batch.ts'
 import { hashJson } from '../../../platform/canonical.ts'
@@ -18,12 +19,13 @@ export type RefusalDeps = {
   clock: Clock
   ids: Ids
   rulesCache: Pick<RulesCache, 'invalidate'>
-  record: Step<StepInput<typeof recordRefusalStep>, RecordedRefusal>
+  record: Step<StepInput<typeof recordRefusalStep>, StepAnswer<typeof recordRefusalStep>>
   approvalWindowSeconds: number
   keys: Pick<Keys, 'encrypt'>
 }
 
-export type RecordedRefusal = StepAnswer<typeof recordRefusalStep>
+/** `audit_id` is the event of this refusal; null when the pending approval of the same action was found instead. */
+export type RecordedRefusal = StepAnswer<typeof recordRefusalStep> & { audit_id: string | null }
 
 /** The refused run, or the refused pre-authorisation with its row. The content is kept only when an approval needs it. */
 export type RefusalSubject = { content: ApprovalContent } & (
@@ -52,13 +54,31 @@ export const createRefusals =
     const at = deps.clock.now()
     const item = draftRefusal(deps, tenant, subject, assessment, at)
     try {
-      return await deps.record(item, refusalLocks(assessment), { owner: tenant.tenantId })
+      return toRecordedRefusal(item, await deps.record(item, refusalLocks(assessment), { owner: tenant.tenantId }))
     } catch (error) {
       if (!shouldAssessAgain(error)) throw error
       deps.rulesCache.invalidate(tenant.tenantId)
       return undefined
     }
   }
+
+export const toRecordedRefusal = (
+  { decision, audit }: { decision: { id: string }; audit: { id: string } },
+  answer: StepAnswer<typeof recordRefusalStep>,
+): RecordedRefusal => ({ ...answer, audit_id: answer.decision_id === decision.id ? audit.id : null })
+
+/** The audit event of a recorded refusal, where a policy wants the answer to wait for it. */
+export async function awaitRefusalAudit(
+  awaitAudit: AwaitAudit,
+  tenant: TenantCaller,
+  assessment: RefusedAssessment,
+  { audit_id, decision_id }: RecordedRefusal,
+): Promise<{ audit?: AuditLink }> {
+  if (!assessment.summary.audit_required || audit_id === null) return {}
+  const audit = await awaitAudit(tenant.tenantId, audit_id)
+  if (!audit) throw auditPending({ decision_id }, `/api/decisions/${decision_id}`, true)
+  return { audit }
+}
 
 export const refusalLocks = (assessment: RefusedAssessment): string[] => [
   `action:${assessment.actionHash}`,

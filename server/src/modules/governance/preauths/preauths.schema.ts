@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { AuditLinkSchema } from '../../../platform/audit-link.ts'
 import { ErrorResponse } from '../../../platform/http-openapi.ts'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
 import { nullable, oneOf } from '../../../platform/schema.ts'
@@ -128,6 +129,7 @@ export const PreauthCreated = Type.Object(
     expires_at: nullable(Type.String()),
     close_by: nullable(Type.String()),
     approval_id: nullable(Type.String()),
+    audit: Type.Optional(AuditLinkSchema),
   },
   { title: 'PreauthCreated', additionalProperties: true },
 )
@@ -138,6 +140,7 @@ export const PreauthRejected = Type.Object(
     decision: Type.Optional(Type.Literal('rejected')),
     decision_id: Type.Optional(Type.String()),
     policy_results: Type.Optional(Type.Array(openObject('The result of one rule, with its reason.'))),
+    audit: Type.Optional(AuditLinkSchema),
   },
   {
     title: 'PreauthRejected',

@@ -1,3 +1,4 @@
+import { type AwaitAudit, auditPending, pendingAuditId, withAuditLink } from '../../../platform/audit-link.ts'
 import type { TenantCaller } from '../../../platform/auth-context.ts'
 import { callStepWithLocks, StepRefused } from '../../../platform/batch.ts'
 import type { Tx } from '../../../platform/db.ts'
@@ -13,6 +14,7 @@ import { toCounterNeed } from '../assess/assessment-outcome.ts'
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from '../assess/assessment-retry.ts'
 import { agentNames } from '../assess/payment-facts.ts'
 import {
+  awaitRefusalAudit,
   draftRefusal,
   type RecordedRefusal,
   type RefusalDeps,
@@ -20,6 +22,7 @@ import {
   refusalCode,
   refusalFields,
   refusalLocks,
+  toRecordedRefusal,
 } from '../assess/refusals.ts'
 import { readCounters } from '../counters/limit-counters.store.ts'
 import { usedOf } from '../counters/limit-counters.ts'
@@ -42,6 +45,7 @@ export type PreauthsDeps = Omit<AssessDeps, 'readCounters'> &
     asset: string
     publicUrl: () => string
     closeSeconds: number
+    awaitAudit: AwaitAudit
   }
 
 export type Preauths = ReturnType<typeof createPreauths>
@@ -92,7 +96,11 @@ export function createPreauths(deps: PreauthsDeps) {
         if (!refusal.review) throw new PreauthRejectedError(subject, refusal)
         const item = draftRefusal(deps, tenant, subject, refusal, at)
         const recordedRefusal = await callStepWithLocks(tx, recordRefusalStep, item, refusalLocks(refusal))
-        return { status: 201, body: toPendingResponse(row, refusal, recordedRefusal) }
+        const pendingResponse = toPendingResponse(row, refusal, toRecordedRefusal(item, recordedRefusal))
+        return {
+          status: 201,
+          body: { ...pendingResponse, ...namedAudit(refusal.summary.audit_required, item.audit) },
+        }
       }
       const allowed = toAllowedPayment(deps.ids, assessment)
       const { item, locks } = draftOpenPreauth(deps, { ...row, mandate_id: allowed.mandateId }, allowed, terms, at)
@@ -100,9 +108,22 @@ export function createPreauths(deps: PreauthsDeps) {
       const storedRow = (await findPreauth(tx, tenant.tenantId, id))!
       return {
         status: 201,
-        body: { ...toPreauthRecord(deps, tenant, storedRow), remaining: await readRemaining(tx, allowed.holds, at) },
+        body: {
+          ...toPreauthRecord(deps, tenant, storedRow),
+          remaining: await readRemaining(tx, allowed.holds, at),
+          ...namedAudit(allowed.auditRequired, item.audit),
+        },
       }
     })
+  }
+
+  const completeAudit = async (tenant: TenantCaller, response: IdempotentResponse, key: string | undefined) => {
+    const eventId = pendingAuditId(response.body)
+    if (eventId === undefined) return response
+    const link = await deps.awaitAudit(tenant.tenantId, eventId)
+    if (link) return { ...response, body: withAuditLink(response.body, link) }
+    const { preauth_id } = JSON.parse(response.body) as { preauth_id: string }
+    throw auditPending({ preauth_id }, `/api/pre-auth/${preauth_id}`, key !== undefined)
   }
 
   return {
@@ -114,7 +135,7 @@ export function createPreauths(deps: PreauthsDeps) {
     ): Promise<IdempotentResponse> {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         try {
-          return await attemptCreate(tenant, input, idempotencyKey)
+          return await completeAudit(tenant, await attemptCreate(tenant, input, idempotencyKey), idempotencyKey)
         } catch (error) {
           if (error instanceof PreauthRejectedError) {
             const problem = await recordRejection(deps, tenant, error)
@@ -153,6 +174,10 @@ async function findNamedMandate(tx: Tx, tenant: TenantCaller, { mandateId }: Pre
   if (!mandate) throw invalid(`There is no mandate '${mandateId}'.`)
   return mandate
 }
+
+/** The event of the answer, as it is stored: last, and without its place in the chain. */
+const namedAudit = (isRequired: boolean | undefined, { id }: { id: string }) =>
+  isRequired ? { audit: { event_id: id } } : {}
 
 type PreauthDraft = { id: string; runId: string; terms: PreauthTerms; hash: string; at: Date }
 
@@ -204,6 +229,7 @@ async function recordRejection(
   if (!recordedRefusal) return undefined
   const extra = {
     ...refusalFields(assessment, recordedRefusal),
+    ...(await awaitRefusalAudit(deps.awaitAudit, tenant, assessment, recordedRefusal)),
     decision: 'rejected',
     outcome: 'rejected',
     status: 'rejected',

@@ -16,7 +16,12 @@ const shared = {
   constraints: Type.Optional(ConstraintsSchema),
   mode: Type.Optional(ModeSchema),
   status: Type.Optional(oneOf(['active', 'inactive'])),
-  audit_trail_required: Type.Optional(Type.Boolean()),
+  audit_trail_required: Type.Optional(
+    Type.Boolean({
+      description:
+        'The answer of a run, loop or pre-authorisation to which the policy applies waits until its event stands in the audit chain, and has `audit {event_id, seq, hash}`.',
+    }),
+  ),
   selectable: Type.Optional(
     Type.Boolean({
       description:
