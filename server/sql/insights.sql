@@ -101,8 +101,8 @@ create or replace function alert_rank(severity text) returns int language sql im
 $$;
 
 -- The one definition of what a tenant has spent: every amount that is counted as settled, once. A run under a pre-authorisation is a
--- run; a trade that buys no goods has a notional, which is not money spent. `at` is the time of the request, or of the token of a
--- pre-authorisation. `run_hours` has the sums of its runs and loops by the hour, because analytics read months of them.
+-- run; a trade that buys no goods has a notional, which is not money spent. `at` is the time when the amount was
+-- held: of the request, of the token of a pre-authorisation, or of the approval of a trade. `run_hours` has the sums of its runs and loops by the hour, because analytics read months of them.
 create or replace view spend_entries as
 select run.tenant_id, 'run' as door, run.kind as source, run.id, run.created_at as at, run.price_micro as amount_micro, 0::bigint as reported_micro, null::bigint as notional_micro,
        coalesce(run.spender, 'key:' || run.key_id, 'unknown') as spender, run.team, run.agent_id as lane, 'countersign' as merchant, run.key_id,
@@ -114,7 +114,7 @@ select preauth.tenant_id, 'preauth', 'preauth', preauth.id, coalesce(preauth.iss
        coalesce(preauth.spender, preauth.agent_id), preauth.team, null, preauth.merchant_id, preauth.asked_by, 'external', preauth.tags
 from preauths preauth where preauth.status = 'closed' and preauth.close_outcome = 'settled' and not preauth.taken_by_run
 union all
-select trade.tenant_id, 'trade', 'trade', trade.id::text, trade.created_at,
+select trade.tenant_id, 'trade', 'trade', trade.id::text, coalesce(trade.approved_at, trade.created_at),
        case when trade.instrument_type = 'spend' then filled.micro end, 0, case when trade.instrument_type <> 'spend' then filled.micro end,
        coalesce(trade.spender, trade.agent_id, 'key:' || trade.key_id), trade.team, null, case when trade.instrument_type = 'spend' then trade.symbol else trade.broker end, trade.key_id,
        coalesce(trade.instrument#>>'{spend,rail}', trade.broker), trade.tags

@@ -455,6 +455,24 @@ describe('budgets count trades', () => {
     expect(await readBudget(tenant, 'total')).toEqual([1_500, 0])
   })
 
+  test('an approved trade belongs to the day of its approval, in its budget and in the meter', async () => {
+    const tenant = await openTenant()
+    await post(tenant, '/api/budgets', { budget_id: 'daily', window: 'day', limit_usdc: 2_000 })
+    const now = world.clock.now()
+    const midnight = new Date(`${now.toISOString().slice(0, 10)}T00:00:00.000Z`).getTime() + 24 * 3_600_000
+    world.clock.set(new Date(midnight - 60_000))
+    const { run_id } = (await trade(tenant, { ...spend, quantity: 1_500 })).body
+    world.clock.set(new Date(midnight + 60_000))
+    expect((await world.post('/api/rh/approve', { run_id }, tenant.headers)).status).toBe(200)
+    await world.service.brokerage.brokerage.sweep()
+    expect(await readBudget(tenant, 'daily')).toEqual([1_500, 0])
+    const { groups } = (await world.get('/api/spend?group_by=day', tenant.headers)).body
+    const day = new Date(midnight).toISOString().slice(0, 10)
+    expect(groups.map((group: { day: string; amount: string }) => [group.day, group.amount])).toEqual([
+      [day, '1500000000'],
+    ])
+  })
+
   test('the kill switch releases what approved trades hold', async () => {
     const tenant = await openTenant()
     await post(tenant, '/api/budgets', { budget_id: 'total', window: 'total', limit_usdc: 5_000 })
