@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, spawnService, startService } from '../harness.ts'
 import type { Facts, GovernanceModel, Payment } from './model/governance-model.ts'
-import { compareCounts, openTenant } from './model/play-world.ts'
+import { compareCounts, filledMicro, openTenant } from './model/play-world.ts'
 import {
   actionMakers,
   createRandom,
@@ -20,7 +20,7 @@ const CALLERS = 16
 const REQUESTS = 48
 /** There are more requests than in a world with one caller, so its limits have more room. */
 const ROOM = 4
-const doors: Doors = { trades: false, boundKeys: true, mandateOnRuns: false }
+const doors: Doors = { trades: true, boundKeys: true, mandateOnRuns: false }
 const secrets = { SIGNING_KEY: 's'.repeat(40), ENCRYPTION_KEY: 'e'.repeat(40), ADMIN_KEY: 'a'.repeat(40) }
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -157,6 +157,7 @@ async function playRace(seed: number): Promise<{ faults: string[]; allowed: numb
           if (outcome === 'allowed') {
             const state = action.do === 'preauth' ? 'reserved' : 'spent'
             const payment = model.count(facts, model.countsIn(facts, mandateId), Date.now(), state)
+            if (action.do === 'trade') payment.amountMicro = filledMicro(response, facts)
             paid.push({
               facts,
               payment,

@@ -7,7 +7,7 @@ import { openWorld, richTenant, run, type World as Service } from './world.ts'
 const COUNT = Number(process.env.WORLDS ?? 200)
 const FIRST_SEED = Number(process.env.WORLD_SEED ?? 1)
 const MOST_REPORTS = Number(process.env.WORLD_REPORTS ?? 3)
-const doors: Doors = { trades: false, boundKeys: true, mandateOnRuns: false }
+const doors: Doors = { trades: true, boundKeys: true, mandateOnRuns: false }
 
 let service: Service
 let routedLanes: string[]

@@ -333,7 +333,7 @@ export function createGovernanceModel() {
               (mandate.agentId === null || facts.agentNames.includes(mandate.agentId)),
           )
     const refusals: Refusal[] = []
-    if (facts.agentNames.length === 0)
+    if (facts.agentNames.length === 0 && facts.mandateId === null)
       for (const mandate of mandates.values())
         if (!mandate.revoked && mandate.startsAt <= now && now < mandate.expiresAt && mandate.agentId !== null)
           refusals.push({ by: 'mandate', id: mandate.id, rule: 'agent_id', error: 'policy_blocked', field: 'agent_id' })

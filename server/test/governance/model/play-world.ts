@@ -378,6 +378,12 @@ export async function openTenant(service: Service, world: World, routedLanes: re
   return { tenant, model, ids, headers, currentKeys, now, makeRule, factsOf, bodyOf, send }
 }
 
+/** What a trade filled is spent, at most the amount that it held. */
+export function filledMicro({ body }: Response, { amountMicro }: Facts): bigint {
+  const filled = microOf(Math.abs(body.receipt.gross))
+  return filled < amountMicro ? filled : amountMicro
+}
+
 const describeVerdict = (verdict: Verdict) =>
   `${verdict.outcome}${verdict.mandateId ? ` under ${verdict.mandateId}` : ''} ${JSON.stringify([...verdict.refusals, ...(verdict.outcome === 'review' ? verdict.reviews : [])])}`
 const describeResponse = ({ status, body, text }: Response) =>
@@ -472,6 +478,7 @@ async function pay(
     } else {
       const state = action.do === 'preauth' ? 'reserved' : 'spent'
       trace.payment = model.count(facts, verdict, now(), state, options)
+      if (action.do === 'trade') trace.payment.amountMicro = filledMicro(answer.response, facts)
     }
   }
   if (action.do === 'preauth') {
