@@ -212,69 +212,105 @@ test('a read of a month goes by the ids and times of that month and of that tena
   expect(plan.match(/ on (open_runs|rh_runs|preauths)/g)!.sort()).toEqual([' on preauths', ' on rh_runs'])
 })
 
-test('random runs, payments and failures: spend, budgets, analytics and control tower agree to the atom', async () => {
+test('random runs, payments, trades and failures: spend, budgets, analytics and control tower agree to the atom', async () => {
+  const who = fc.record({
+    spender: fc.constantFrom('ann', 'bob', undefined),
+    tags: fc.constantFrom({ project: 'x' }, { project: 'y', cost: '7' }, undefined),
+  })
   const action = fc.oneof(
-    fc.record({ kind: fc.constant('run' as const), agent: fc.constantFrom('comedian-v1', 'writer-v1', 'coder-v1') }),
-    fc.record({ kind: fc.constant('loop' as const) }),
+    fc.record({
+      kind: fc.constant('run' as const),
+      agent: fc.constantFrom('comedian-v1', 'writer-v1', 'coder-v1'),
+      who,
+    }),
+    fc.record({ kind: fc.constant('loop' as const), who }),
     fc.record({ kind: fc.constant('fail' as const) }),
     fc.record({
       kind: fc.constant('pay' as const),
       amount: fc.integer({ min: 1, max: 2_000_000 }),
       share: fc.integer({ min: 0, max: 100 }),
       end: fc.constantFrom('settled', 'voided', 'failed', 'open'),
-      agent: fc.constantFrom('buyer', 'seller'),
+      who,
     }),
+    fc.record({ kind: fc.constant('buy' as const), quantity: fc.integer({ min: 1, max: 20 }), who }),
+    fc.record({ kind: fc.constant('trade' as const), quantity: fc.constantFrom(0.0001, 0.00037, 0.001), who }),
   )
+  const perform = async (tenant: Tenant, step: typeof action extends fc.Arbitrary<infer T> ? T : never) => {
+    if (step.kind === 'fail') return failedRun(tenant)
+    const { who: payer } = step
+    if (step.kind === 'run') {
+      const { status, text } = await run(world, tenant, { agent_id: step.agent, ...payer })
+      expect(status, text).toBe(200)
+    } else if (step.kind === 'loop') {
+      const body = { input: 'Tell me a joke.', agent_id: 'comedian-v1', payment: { wallet_id: tenant.walletId } }
+      expect((await world.post('/api/loop', { ...body, ...payer }, tenant.headers)).status).toBe(200)
+    } else if (step.kind === 'pay') {
+      const charged = Math.floor((step.amount * step.share) / 100)
+      const close = step.end === 'settled' ? { actual_amount: String(charged) } : { outcome: step.end }
+      await pay(tenant, String(step.amount), step.end === 'open' ? null : close, payer)
+    } else if (step.kind === 'buy')
+      await trade(tenant, { symbol: 'acme-store', instrument_type: 'spend', quantity: step.quantity, ...payer })
+    else await trade(tenant, { symbol: 'BTC-USD', instrument_type: 'crypto', quantity: step.quantity, ...payer })
+  }
+  const budgets = [
+    { budget_id: 'all', window: 'month', limit_usdc: 100_000 },
+    { budget_id: 'trades', window: 'total', limit_usdc: 1_000_000, applies_to: ['trades'] },
+    { budget_id: 'runs', window: 'rolling_24h', limit_usdc: 100_000, applies_to: ['runs'] },
+    { budget_id: 'shop', window: 'total', limit_usdc: 100_000, scope: { type: 'merchant', id: 'shop' } },
+  ]
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 12 }), async (actions) => {
       const tenant = await richTenant(world)
-      const budgets = [
-        { budget_id: 'all', window: 'month', limit_usdc: 1_000 },
-        { budget_id: 'buyer', window: 'day', limit_usdc: 1_000, scope: { type: 'agent', id: 'buyer' } },
-      ]
-      for (const body of budgets) expect((await world.post('/api/budgets', body, tenant.headers)).status).toBe(200)
-      let expected = 0
-      let ofBuyer = 0
-      for (const step of actions) {
-        if (step.kind === 'run') expected += (await run(world, tenant, { agent_id: step.agent })).body.amount * 1
-        else if (step.kind === 'fail') await failedRun(tenant)
-        else if (step.kind === 'loop') {
-          const body = { input: 'Tell me a joke.', agent_id: 'comedian-v1', payment: { wallet_id: tenant.walletId } }
-          expected += (await world.post('/api/loop', body, tenant.headers)).body.amount * 1
-        } else {
-          const charged = step.end === 'settled' ? Math.floor((step.amount * step.share) / 100) : 0
-          const close = step.end === 'settled' ? { actual_amount: String(charged) } : { outcome: step.end }
-          await pay(tenant, String(step.amount), step.end === 'open' ? null : close, { agent_id: step.agent })
-          expected += charged
-          if (step.agent === 'buyer') ofBuyer += charged
-        }
+      for (const body of budgets) {
+        const answer = await world.post('/api/budgets', body, tenant.headers)
+        expect(answer.status, answer.text).toBe(200)
       }
+      for (const step of actions) await perform(tenant, step)
       for (const isFolded of [false, true]) {
         if (isFolded) await world.service.sequencer.runOnce()
-        const [report, bySpender, budgetList, analytics, tower] = await Promise.all([
+        const [report, budgetList, analytics, tower, ...grouped] = await Promise.all([
           spend(tenant),
-          spend(tenant, '?group_by=spender'),
           world.get('/api/budgets', tenant.headers),
           world.get('/api/analytics?window=24h', tenant.headers),
           world.get('/api/control-tower', tenant.headers),
+          ...['rail', 'merchant', 'spender', 'tag&tag=project', 'lane'].map((name) =>
+            spend(tenant, `?group_by=${name}`),
+          ),
         ])
+        type Group = Record<string, string | null> & { amount: string; notional: string }
+        const [rails, merchants, spenders, projects, lanes] = grouped.map(({ groups }) => groups as Group[])
+        const sum = (groups: Group[], name: string, value: string | null) =>
+          groups.filter((group) => group[name] === value).reduce((atoms, group) => atoms + Number(group.amount), 0)
         const atoms = (usdc: number) => Math.round(usdc * 1e6)
-        expect(report.totals.amount).toBe(String(expected))
+        const ofRuns = sum(rails!, 'rail', 'wallet')
         const spent = Object.fromEntries(
           budgetList.body.budgets.map((row: { budget_id: string; spent_usdc: number }) => [
             row.budget_id,
             atoms(row.spent_usdc),
           ]),
         )
-        expect(spent).toEqual({ all: expected, buyer: ofBuyer })
-        const buyer = bySpender.groups.find((group: { spender: string }) => group.spender === 'buyer')
-        expect(Number(buyer?.amount ?? 0)).toBe(ofBuyer)
-        expect(atoms(tower.body.spend.month_usdc)).toBe(expected)
-        const rails = (await spend(tenant, '?group_by=rail')).groups as { rail: string; amount: string }[]
-        const ofRuns = rails.find(({ rail }) => rail === 'wallet')?.amount ?? '0'
-        expect(atoms(analytics.body.totals.spend_usdc)).toBe(Number(ofRuns))
+        expect(spent).toEqual({
+          all: Number(report.totals.amount),
+          trades: Number(report.totals.notional),
+          runs: ofRuns,
+          shop: sum(merchants!, 'merchant', 'shop'),
+        })
+        expect(atoms(analytics.body.totals.spend_usdc)).toBe(ofRuns)
+        expect(analytics.body.by_agent.map((lane: { spend_usdc: number }) => atoms(lane.spend_usdc))).toEqual(
+          analytics.body.by_agent.map((lane: { agent_id: string }) => sum(lanes!, 'lane', lane.agent_id)),
+        )
+        expect(atoms(tower.body.spend.month_usdc)).toBe(Number(report.totals.amount))
+        for (const groups of [rails!, spenders!, projects!])
+          expect(groups.reduce((total, group) => total + Number(group.amount), 0)).toBe(Number(report.totals.amount))
+        const named = actions.filter((step) => step.kind === 'run' || step.kind === 'buy' || step.kind === 'loop')
+        for (const name of ['ann', 'bob'])
+          if (named.some((step) => step.who.spender === name))
+            expect(sum(spenders!, 'spender', name)).toBeGreaterThan(0)
+        for (const value of ['x', 'y'])
+          if (named.some((step) => step.who.tags?.project === value))
+            expect(sum(projects!, 'tag', value)).toBeGreaterThan(0)
       }
     }),
     { numRuns: 12 },
   )
-}, 120_000)
+}, 180_000)
