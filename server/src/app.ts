@@ -265,6 +265,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       chain: { reader: chain.reader, asset, payTo },
       awaitAudit: observe.auditLinks.awaitLink,
       driveRun: (runId) => reconciler.settleNow(runId),
+      linkedTrades: () => brokerage.brokerage.linkedTrades,
     })
     const routing = createRouting({ catalog })
     const ledger = createLedger({ db, ids })

@@ -59,6 +59,7 @@ export function composeBrokerage(context: AppContext, { basis, governance, ledge
     postLedger: ledger.post,
     // The public log holds the receipt's hash and nothing about the trade.
     issueCommitment: receipts.issueCommitment,
+    queueApprovalMessages: governance.queueTradeMessages,
     coinbase: brokers.coinbase,
   })
 

@@ -1,4 +1,5 @@
 import { createSmtpMailer } from '../adapters/mail/smtp.ts'
+import type { LinkedTrades } from '../modules/governance/approvals/approval-links.ts'
 import type { Senders } from '../modules/governance/approvals/message-worker.ts'
 import { approvalsDue, messagesDue, preauthsDue, reportedClosesDue } from '../modules/governance/due-work.ts'
 import { governanceRoutes } from '../modules/governance/governance.routes.ts'
@@ -28,11 +29,12 @@ export type GovernanceParts = {
   chain: { reader: ChainReader | undefined; asset: string; payTo: string }
   awaitAudit: AwaitAudit
   driveRun(runId: string): Promise<void>
+  linkedTrades(): LinkedTrades
 }
 
 /** Composes the governance module: policies, budgets, mandates, pre-authorisations, approvals and overrides. */
 export function composeGovernance(context: AppContext, parts: GovernanceParts) {
-  const { tenants, receipts, alerts, frozen, chain, awaitAudit, driveRun } = parts
+  const { tenants, receipts, alerts, frozen, chain, awaitAudit, driveRun, linkedTrades } = parts
   const { config, jobs, ...platform } = context
   // Plain http to this machine is allowed during development only.
   const target = { allowLoopback: config.NODE_ENV !== 'production' }
@@ -42,6 +44,7 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
     senders: openSenders(context, target),
     checkTargetUrl: (url) => checkTargetUrl(url, target),
     generateSigningSecret,
+    linkedTrades,
     receipts,
     chain: chain.reader,
     network: 'eip155:8453',

@@ -162,6 +162,7 @@ export async function openWorld(options: WorldOptions = {}) {
       sign: (bytes) => ({ alg: 'ed25519', keyId: signer.keyId, value: signer.sign(bytes).toString('base64') }),
       emit: outbox.emit,
       audit: outbox.audit,
+      queueApprovalMessages: async () => {},
       issueCommitment: async (tx, commitment) => {
         const { row } = receipts.sign({
           receipt_id: commitment.receiptId,

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { conflict, expired, forbidden, invalid, notFound } from '../../platform/problem.ts'
+import type { LinkVoter } from '../governance/approvals/approvals.ts'
 import type { GovernedTrade, TradeGovernance } from '../governance/assess/assess-trade.ts'
 import type { Freeze } from '../governance/assess/evaluate-rules.ts'
 import { readDecider, requireMayDecide } from '../governance/grants/self-decision.ts'
@@ -51,8 +52,14 @@ export const APPROVAL_EXPIRED_REASON = 'Nobody approved it in time.'
  */
 export const createApproveTrade =
   (deps: ApproveDeps) =>
-  async (caller: TenantCaller, body: ApproveBody, idempotencyKey?: string): Promise<IdempotentResponse> => {
-    const { tenantId, keyId } = caller
+  async (
+    caller: TenantCaller,
+    body: ApproveBody,
+    idempotencyKey?: string,
+    link?: LinkVoter,
+  ): Promise<IdempotentResponse> => {
+    const { tenantId } = caller
+    const approver = link?.id ?? caller.keyId
     const idempotentRequest = { scope: `tenant:${tenantId}`, route: 'POST /api/rh/approve', key: idempotencyKey, body }
     const attemptApproval = async () => {
       const waitingRun = await findRun(deps.db, tenantId, body.run_id)
@@ -84,14 +91,15 @@ export const createApproveTrade =
           ...(await holdForTrade(tx, run, assessment, now)),
           state: 'approved',
           approvedAt: now,
-          approvedBy: keyId,
+          approvedBy: approver,
           selfApproved,
           approvedByClaimed: body.approved_by ?? null,
           nextAttemptAt: now,
           updatedAt: now,
         }
         await markApproved(tx, approvedRun)
-        await deps.outcomeRecorder.recordApproved(tx, approvedRun, keyId, now)
+        await deps.outcomeRecorder.recordApproved(tx, approvedRun, approver, now, link?.audit)
+        await link?.use(tx)
         return { status: 200, body: toApprovedResponse(approvedRun) }
       })
     }

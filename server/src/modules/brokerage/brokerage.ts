@@ -9,6 +9,7 @@ import { createCancelTrade } from './cancel-trade.ts'
 import { createDefaultPolicies } from './default-policies.ts'
 import { createExecuteTrade, type ExecuteDeps } from './execute-trade.ts'
 import { createKillSwitch } from './kill-switch.ts'
+import { createLinkedTrades } from './linked-trades.ts'
 import { createReadPositions } from './positions.ts'
 import { createOutcomeRecorder, type OutcomeRecorderDeps } from './record-outcome.ts'
 import { createRunTrade, type RunTradeDeps } from './run-trade.ts'
@@ -43,10 +44,12 @@ export function createBrokerage(deps: BrokerageDeps) {
   const executeTrade = createExecuteTrade({ ...deps, outcomeRecorder })
   const admitTrade = createAdmitTrade({ ...deps, outcomeRecorder })
   const killSwitch = createKillSwitch({ ...deps, outcomeRecorder })
+  const approve = createApproveTrade({ ...deps, outcomeRecorder })
 
   return {
     run: createRunTrade({ ...deps, admitTrade, executeTrade }),
-    approve: createApproveTrade({ ...deps, outcomeRecorder }),
+    approve,
+    linkedTrades: createLinkedTrades({ ...deps, outcomeRecorder, approve }),
     cancel: createCancelTrade({ ...deps, outcomeRecorder }),
     positions: createReadPositions(deps),
     readKillSwitch: killSwitch.read,

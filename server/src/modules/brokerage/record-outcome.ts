@@ -34,6 +34,8 @@ export type OutcomeRecorderDeps = {
   audit(tx: Tx, event: AuditEvent): Promise<void>
   postLedger(tx: Tx, posting: LedgerPosting): Promise<void>
   issueCommitment(tx: Tx, receipt: ReceiptCommitment): Promise<void>
+  /** Writes the intent to tell the recipients of the tenant's channels. */
+  queueApprovalMessages(tx: Tx, tenantId: string, runId: string, at: Date): Promise<void>
 }
 
 export type RunOutcome = {
@@ -118,6 +120,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     actor: string,
     at: Date,
     receipt: RhReceipt | null,
+    auditData: Record<string, unknown> = {},
   ) => {
     const type = `rh_run.${transition}`
     const data = toEventData(run, receipt)
@@ -130,7 +133,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       at,
       decision: run.policy.verdict,
       policyIds: [...new Set([run.policy.policyId, ...run.policyResults.flatMap(({ policy_id }) => policy_id ?? [])])],
-      data: { ...data, ...(transition === 'approved' && run.selfApproved && { self_approved: true }) },
+      data: { ...data, ...auditData, ...(transition === 'approved' && run.selfApproved && { self_approved: true }) },
     })
   }
 
@@ -141,6 +144,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       const outcome = { status: 'pending_approval' as const, reason: null, fills: [], brokerOrderId: null }
       const receipt = await storeReceipt(tx, run, outcome, run.createdAt)
       await publishTransition(tx, run, 'pending', run.keyId, run.createdAt, receipt)
+      await deps.queueApprovalMessages(tx, run.tenantId, run.id, run.createdAt)
       return receipt
     },
 
@@ -158,11 +162,18 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       return receipt
     },
 
-    recordApproved: (tx: Tx, run: TradeRun, actor: string, at: Date) =>
-      publishTransition(tx, run, 'approved', actor, at, null),
+    recordApproved: (tx: Tx, run: TradeRun, actor: string, at: Date, auditData?: Record<string, unknown>) =>
+      publishTransition(tx, run, 'approved', actor, at, null, auditData),
 
     /** The end of an admitted run. The caller has locked its row and checked that it is not final. */
-    async recordFinished(tx: Tx, run: TradeRun, outcome: RunOutcome, actor: string, at: Date): Promise<TradeRun> {
+    async recordFinished(
+      tx: Tx,
+      run: TradeRun,
+      outcome: RunOutcome,
+      actor: string,
+      at: Date,
+      auditData?: Record<string, unknown>,
+    ): Promise<TradeRun> {
       const finishedRun: TradeRun = { ...run, ...outcome, updatedAt: at, finishedAt: at }
       await insertFills(tx, run.id, outcome.fills)
       await settleHolds(tx, run, outcome.state === 'executed' ? sumFills(outcome.fills).grossMicro : null)
@@ -175,7 +186,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       const storedRun =
         run.answerStatus === null ? { ...finishedRun, ...toFinalResponse(finishedRun, receipt) } : finishedRun
       await markFinished(tx, storedRun, at)
-      await publishTransition(tx, finishedRun, outcome.state, actor, at, receipt)
+      await publishTransition(tx, finishedRun, outcome.state, actor, at, receipt, auditData)
       return storedRun
     },
   }

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { AwaitAudit } from '../../platform/audit-link.ts'
 import { createSteps } from '../../platform/batch.ts'
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
+import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
@@ -14,12 +14,12 @@ import { Problem } from '../../platform/problem.ts'
 import type { ChainReader } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import type { ApprovalContent } from './approvals/approval-content.ts'
-import { createApprovalLinks } from './approvals/approval-links.ts'
+import { createApprovalLinks, type LinkedTrades } from './approvals/approval-links.ts'
 import { createApprovals } from './approvals/approvals.ts'
 import { createApprovalChannels } from './approvals/channels.ts'
 import { createApprovalDecider, findApprovalNotice } from './approvals/linked-approvals.ts'
 import { createMessageWorker, type Senders } from './approvals/message-worker.ts'
-import { deleteOldMessages } from './approvals/messages.store.ts'
+import { deleteOldMessages, queueApprovalMessages } from './approvals/messages.store.ts'
 import { createAssessRun } from './assess/assess-run.ts'
 import { createTradeGovernance } from './assess/assess-trade.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assess/assessment.ts'
@@ -78,6 +78,8 @@ export type GovernanceDeps = {
   senders: Senders
   /** Refuses an address that leads into the operator's network; the rules are those of webhooks. */
   checkTargetUrl(url: string): string
+  /** Trades that wait for an approval, which reach people through the same channels. */
+  linkedTrades(): LinkedTrades
   generateSigningSecret(): string
   /** For how many days the request of an approval that ended is kept. */
   contentDays: number
@@ -101,10 +103,13 @@ export function createGovernance(deps: GovernanceDeps) {
   const record = createRefusals({ ...deps, rulesCache, record: step(recordRefusalStep) })
   const policies = createPolicies({ ...deps, rulesCache })
   const approvals = createApprovals({ ...deps, rulesCache, record })
+  const approvalDecider = createApprovalDecider(deps, approvals)
   const messageWorker = createMessageWorker({
     ...deps,
     findNotice: async (tx, tenantId, domain, approvalId) =>
-      domain === 'core' ? findApprovalNotice(tx, tenantId, approvalId) : undefined,
+      domain === 'core'
+        ? findApprovalNotice(tx, tenantId, approvalId)
+        : deps.linkedTrades().findNotice(tx, tenantId, approvalId),
   })
 
   return {
@@ -118,8 +123,10 @@ export function createGovernance(deps: GovernanceDeps) {
     approvalChannels: createApprovalChannels({ ...deps, sendsMail: deps.senders.mail !== undefined }),
     approvalLinks: createApprovalLinks({
       ...deps,
-      deciders: { core: createApprovalDecider(deps, approvals), rh: undefined },
+      findDecider: (domain) => (domain === 'core' ? approvalDecider : deps.linkedTrades()),
     }),
+    queueTradeMessages: (tx: Tx, tenantId: string, runId: string, at: Date) =>
+      queueApprovalMessages(tx, tenantId, 'rh', runId, at),
     messageWorker,
     authorize: createAuthorize(deps),
     decisions: createDecisions(deps),

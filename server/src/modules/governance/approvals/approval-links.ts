@@ -1,12 +1,12 @@
 import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Clock } from '../../../platform/clock.ts'
-import type { Db } from '../../../platform/db.ts'
+import type { Db, Tx } from '../../../platform/db.ts'
 import { conflict, expired, notFound, Problem } from '../../../platform/problem.ts'
 import type { ApprovalView, EndedView } from './approval-page.ts'
 import type { LinkVoter } from './approvals.ts'
 import { maskEmail } from './channels.ts'
 import { hashLinkToken, LINK_TOKEN } from './link-token.ts'
-import { formatTime } from './message-text.ts'
+import { type ApprovalNotice, formatTime } from './message-text.ts'
 import {
   type ApprovalDomain,
   type FoundLink,
@@ -35,10 +35,15 @@ export type ApprovalDecider = {
   decide(caller: TenantCaller, approvalId: string, input: LinkDecision, voter: LinkVoter): Promise<unknown>
 }
 
+/** Trades that wait for an approval; the brokerage implements it. */
+export type LinkedTrades = ApprovalDecider & {
+  findNotice(tx: Tx, tenantId: string, runId: string): Promise<ApprovalNotice | undefined>
+}
+
 export type ApprovalLinksDeps = {
   db: Db
   clock: Clock
-  deciders: Record<ApprovalDomain, ApprovalDecider | undefined>
+  findDecider(domain: ApprovalDomain): ApprovalDecider
 }
 
 /** `status` is that of the answer. */
@@ -56,9 +61,9 @@ export function createApprovalLinks(deps: ApprovalLinksDeps) {
     const isWithdrawn =
       !link || link.removed_at || link.deleted_at || !link.is_active || link.tenant_status !== 'active'
     if (isWithdrawn) throw notFound('link')
-    const decider = deps.deciders[link.domain as ApprovalDomain]
-    const approval = await decider?.find(link.tenant_id, link.approval_id)
-    if (!decider || !approval || approval.actionHash !== link.action_hash) throw notFound('link')
+    const decider = deps.findDecider(link.domain as ApprovalDomain)
+    const approval = await decider.find(link.tenant_id, link.approval_id)
+    if (!approval || approval.actionHash !== link.action_hash) throw notFound('link')
     return { link, approval, decider }
   }
 

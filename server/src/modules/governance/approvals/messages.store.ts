@@ -85,6 +85,11 @@ export async function finishMessage(tx: Tx, worker: string, { id, ok, error, nex
     .execute()
 }
 
+/** Writes the intent to tell every recipient about an approval, in the transaction that records it. */
+export async function queueApprovalMessages(tx: Tx, tenantId: string, domain: ApprovalDomain, id: string, at: Date) {
+  await sql`select queue_approval_messages(${tenantId}, ${domain}, ${id}, ${at})`.execute(tx)
+}
+
 export type LinkRow = Selectable<ApprovalLinks>
 
 export async function insertLinks(tx: Tx, rows: readonly Omit<LinkRow, 'used_at'>[]) {

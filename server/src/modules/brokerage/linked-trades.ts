@@ -1,0 +1,109 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import { conflict, notFound } from '../../platform/problem.ts'
+import type { LinkedApproval, LinkedTrades } from '../governance/approvals/approval-links.ts'
+import type { LinkVoter } from '../governance/approvals/approvals.ts'
+import { approvalDeadline } from './approval-window.ts'
+import { APPROVAL_EXPIRED_REASON, type createApproveTrade } from './approve-trade.ts'
+import { findRun, lockRun } from './brokerage.store.ts'
+import type { OutcomeRecorder } from './record-outcome.ts'
+import type { TradeRun } from './trade-run-record.ts'
+
+export type LinkedTradesDeps = {
+  db: Db
+  clock: Clock
+  outcomeRecorder: OutcomeRecorder
+  approve: ReturnType<typeof createApproveTrade>
+}
+
+const REJECTED_REASON = 'An approver rejected it.'
+
+/** Trades that wait for an approval, as messages and the links in them show and decide them. */
+export const createLinkedTrades = (deps: LinkedTradesDeps): LinkedTrades => ({
+  async findNotice(tx, tenantId, runId) {
+    const run = await findRun(tx, tenantId, runId)
+    if (!run?.approval) return undefined
+    const { amount, merchant, agent, sentence, expiresAt } = toView(run)
+    return {
+      approvalId: run.id,
+      actionHash: run.approval.digest,
+      isOpen: run.state === 'pending_approval',
+      amount,
+      merchant,
+      agent,
+      sentence,
+      expiresAt,
+    }
+  },
+
+  async find(tenantId, runId) {
+    const run = await findRun(deps.db, tenantId, runId)
+    return run?.approval ? toLinkedApproval(run, run.approval.digest) : undefined
+  },
+
+  async decide(caller, runId, { decision, reason }, voter) {
+    if (decision === 'approve') return deps.approve(caller, { run_id: runId }, undefined, voter)
+    return rejectTrade(deps, caller, runId, reason, voter)
+  },
+})
+
+const rejectTrade = (
+  deps: LinkedTradesDeps,
+  caller: TenantCaller,
+  runId: string,
+  reason: string | undefined,
+  voter: LinkVoter,
+) =>
+  deps.db.transaction().execute(async (tx) => {
+    const run = await lockRun(tx, runId, caller.tenantId)
+    if (!run) throw notFound('run')
+    if (run.state !== 'pending_approval') throw conflict(`This run is already ${run.state}.`)
+    const text = reason === undefined ? REJECTED_REASON : `${REJECTED_REASON} ${reason}`
+    const outcome = { state: 'cancelled', reason: text, fills: [], brokerOrderId: null } as const
+    await deps.outcomeRecorder.recordFinished(tx, run, outcome, voter.id, deps.clock.now(), voter.audit)
+    await voter.use(tx)
+  })
+
+function toLinkedApproval(run: TradeRun, digest: string): LinkedApproval {
+  const isPending = run.state === 'pending_approval'
+  const resolution = isPending
+    ? null
+    : run.approvedAt !== null
+      ? 'approved'
+      : run.reason === APPROVAL_EXPIRED_REASON
+        ? 'expired'
+        : 'rejected'
+  const view = toView(run)
+  return {
+    status: isPending ? 'pending' : resolution === 'approved' ? 'approved' : 'rejected',
+    resolution,
+    actionHash: digest,
+    resolvedAt: run.approvedAt ?? run.finishedAt,
+    expiresAt: view.expiresAt,
+    required: 1,
+    votes: run.approvedBy === null ? [] : [{ voter: run.approvedBy, decision: 'approve' }],
+    view,
+  }
+}
+
+function toView(run: TradeRun): LinkedApproval['view'] {
+  const { approval, terms, policy } = run
+  const { checks: _checks, digest: _digest, tenant_id: _tenant, run_id: _run, ...shown } = approval!
+  const reasons = policy.checks.flatMap(({ result, id, reason }) => (result === 'review' ? [reason ?? id] : []))
+  return {
+    title: 'Approve this trade?',
+    amount: `${usdcFromMicro(terms.notionalMicro)} USDC`,
+    merchant: `${run.broker}${run.mode === 'paper' ? ' (paper)' : ''}: ${approval!.side} ${approval!.quantity} ${terms.symbol}`,
+    agent: run.agentId ?? run.keyId,
+    requestedBy: run.keyId,
+    requestedAt: run.createdAt,
+    expiresAt: approvalDeadline({ expiresAt: run.expiresAt!, executeBy: run.executeBy }),
+    sentence: `The policy '${policy.name}' requires an approval.${reasons[0] ? ` ${reasons[0]}` : ''}`,
+    reasons: reasons.slice(1),
+    normal: null,
+    next: 'If you approve, the order is sent to the broker at once. If you reject, or nobody decides, no order is sent.',
+    request: JSON.stringify(shown, null, 2),
+  }
+}
