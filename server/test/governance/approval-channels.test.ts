@@ -686,3 +686,62 @@ describe('the page', () => {
     }
   })
 })
+
+describe('a trade that waits for an approval', () => {
+  const requestTrade = async (tenant: Tenant, headers = tenant.headers): Promise<string> => {
+    const { body, text } = await world.post(
+      '/api/rh/run',
+      {
+        tenant_id: tenant.tenantId,
+        symbol: 'BTC-PERP',
+        instrument_type: 'perp',
+        side: 'long',
+        quantity: 0.01,
+        leverage: 2,
+      },
+      headers,
+    )
+    if (body?.status !== 'pending_approval') throw new Error(text)
+    return body.run_id
+  }
+  const stateOf = async (tenant: Tenant, id: string) => (await world.get(`/api/rh/runs/${id}`, tenant.headers)).body
+
+  test('reaches people with its terms, and a link approves it once', async () => {
+    const tenant = await richTenant(world)
+    const channel = await emailChannel(tenant)
+    const id = await requestTrade(tenant)
+    const link = await mailedLink()
+    expect(mail.received.at(-1)!.text).toContain('BTC-PERP')
+    const page = await world.get(link)
+    expect(page.text).toContain('Approve this trade?')
+    expect(page.text).toContain('liquidation_price')
+    expect((await approve(link)).status).toBe(200)
+    expect(await stateOf(tenant, id)).toMatchObject({
+      status: 'approved',
+      approved_by: `recipient:${channel.recipients[0].id}`,
+    })
+    expect((await approve(link)).status).toBe(409)
+    expect((await world.get(link)).text).toContain('<h1>Approved</h1>')
+  })
+
+  test('is cancelled by a link that rejects it, and not sent to the broker', async () => {
+    const tenant = await richTenant(world)
+    await emailChannel(tenant)
+    const id = await requestTrade(tenant)
+    const link = await mailedLink()
+    const rejected = await decide(link, { decision: 'reject', reason: 'Too risky' })
+    expect(rejected.status).toBe(200)
+    expect(rejected.text).toContain('<h1>Rejected</h1>')
+    expect(await stateOf(tenant, id)).toMatchObject({ status: 'cancelled' })
+    expect((await approve(link)).status).toBe(409)
+  })
+
+  test('is not approved by a recipient whom the key that asked has added', async () => {
+    const tenant = await richTenant(world)
+    const requester = await anotherKey(world, tenant)
+    await emailChannel({ headers: requester })
+    const id = await requestTrade(tenant, requester)
+    expect((await approve(await mailedLink())).status).toBe(403)
+    expect(await stateOf(tenant, id)).toMatchObject({ status: 'pending_approval' })
+  })
+})

@@ -9,7 +9,7 @@ import { approvalDeadline } from './approval-window.ts'
 import { APPROVAL_EXPIRED_REASON, type createApproveTrade } from './approve-trade.ts'
 import { findRun, lockRun } from './brokerage.store.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
-import type { TradeRun } from './trade-run-record.ts'
+import { agentNamesOf, spenderOf, type TradeRun } from './trade-run-record.ts'
 
 export type LinkedTradesDeps = {
   db: Db
@@ -96,7 +96,7 @@ function toView(run: TradeRun): LinkedApproval['view'] {
     title: 'Approve this trade?',
     amount: `${usdcFromMicro(terms.notionalMicro)} USDC`,
     merchant: `${run.broker}${run.mode === 'paper' ? ' (paper)' : ''}: ${approval!.side} ${approval!.quantity} ${terms.symbol}`,
-    agent: run.agentId ?? run.keyId,
+    agent: agentNamesOf(run).join(', for ') || spenderOf(run),
     requestedBy: run.keyId,
     requestedAt: run.createdAt,
     expiresAt: approvalDeadline({ expiresAt: run.expiresAt!, executeBy: run.executeBy }),
