@@ -239,12 +239,13 @@ describe('messages', () => {
       receiver.received.find(({ headers }) => !headers['webhook-id'])!,
       receiver.received.find(({ headers }) => headers['webhook-id'])!,
     ]
+    const { rule } = await approvalOf(tenant, refused.body.approval_id)
     const links = [email!.text, (slack.json as unknown as { text: string }).text, signed.body].map(linkIn)
     expect(new Set(links).size).toBe(3)
     for (const text of [email!.text, slack.body, signed.body]) {
       expect(text).toContain('writer-v1')
       expect(text).toContain('countersign')
-      expect(text).toContain("The policy 'Marketing reads first' requires an approval.")
+      expect(text).toContain(rule.sentence)
       expect(text).toMatch(/0\.\d+ USDC/)
       expect(text).not.toContain(CANARY)
     }
@@ -255,7 +256,12 @@ describe('messages', () => {
     }) as { type: string; data: { approval_id: string } }
     expect(message).toMatchObject({ type: 'approval.requested', data: { approval_id: refused.body.approval_id } })
 
-    for (const link of links) expect((await world.get(link)).status).toBe(200)
+    for (const link of links) {
+      const page = await world.get(link)
+      expect(page.status).toBe(200)
+      expect(page.text).toContain(`Write about ${CANARY}.`)
+      expect(page.text).toContain('This spender has paid nothing in the last 30 days.')
+    }
     const [channel] = (await world.get(CHANNELS, tenant.headers)).body.channels
     const { messages } = (await world.get(`${CHANNELS}/${channel.id}/messages`, tenant.headers)).body
     expect(messages).toMatchObject([
@@ -407,6 +413,7 @@ describe('a link', () => {
     expect(after.status).toBe(410)
     expect(after.text).toMatch(/This was approved on .*You decided this/)
     expect(after.text).not.toContain('<form')
+    for (const { text } of [decided, after]) expect(text).not.toContain(CANARY)
     expect((await approvalOf(tenant, id)).approvals).toHaveLength(1)
   })
 

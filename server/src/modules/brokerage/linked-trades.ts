@@ -104,6 +104,6 @@ function toView(run: TradeRun): LinkedApproval['view'] {
     reasons: reasons.slice(1),
     normal: null,
     next: 'If you approve, the order is sent to the broker at once. If you reject, or nobody decides, no order is sent.',
-    request: JSON.stringify(shown, null, 2),
+    request: shown,
   }
 }

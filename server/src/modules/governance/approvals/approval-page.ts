@@ -19,8 +19,8 @@ export type ApprovalView = {
   reasons: readonly string[]
   normal: string | null
   next: string
-  /** The request itself; null where it is not kept. */
-  request: string | null
+  /** What is asked, as it was sent; null where it is not kept. */
+  request: Record<string, unknown> | null
   votes: { given: number; required: number }
   reader: string
 }
@@ -31,7 +31,8 @@ export type EndedView = Pick<ApprovalView, 'organisation' | 'amount' | 'merchant
   text: string
 }
 
-const MAX_REQUEST = 20_000
+// More than the body of a request can have, so that nothing that is approved stays hidden.
+const MAX_REQUEST = 600_000
 export const MAX_REASON = 500
 
 const style = readFileSync(join(import.meta.dirname, '../../../../public/approve.css'), 'utf8')
@@ -61,7 +62,7 @@ const block = (text: string) => {
     .split('\n')
     .map((line) => line.replaceAll('\t', '  '))
     .map((line) => `${/^ */.exec(line)![0]}${escapeHtml(oneLine(line, MAX_REQUEST))}`)
-  return `${lines.join('\n')}${text.length > MAX_REQUEST ? '\n…' : ''}`
+  return `${lines.join('\n')}${text.length > MAX_REQUEST ? '\n… (cut: the text is too long to be shown)' : ''}`
 }
 
 const time = (at: Date) => `<time datetime="${at.toISOString()}">${formatTime(at)}</time>`
@@ -87,6 +88,20 @@ ${footer && `<footer>${footer}</footer>`}
 
 const row = (label: string, value: string) => `<dt>${label}</dt><dd>${value}</dd>`
 
+/** The task apart from the other fields, so that its text cannot pass for one of them. */
+function renderRequest({ task, ...fields }: Record<string, unknown>): string {
+  const section = (heading: string, text: string) =>
+    `<h2>${heading}</h2>\n<pre tabindex="0" aria-label="${heading}">${block(text)}</pre>\n`
+  const isText = typeof task === 'string'
+  const others = isText || task === undefined ? fields : { task, ...fields }
+  return [
+    isText ? section('The task', task) : '',
+    Object.keys(others).length === 0
+      ? ''
+      : section(isText ? 'The rest of the request' : 'The request', JSON.stringify(others, null, 2)),
+  ].join('')
+}
+
 export function renderDecision(view: ApprovalView, fault?: { message: string; reason: string }): string {
   const { votes } = view
   return renderPage(
@@ -103,7 +118,7 @@ ${row('Requested on', time(view.requestedAt))}
 ${row('Open until', time(view.expiresAt))}
 ${votes.required > 1 ? row('Approvals', `${votes.given} of ${votes.required} needed`) : ''}
 </dl>
-${view.request === null ? '' : `<h2>The request</h2>\n<pre tabindex="0" aria-label="The request">${block(view.request)}</pre>`}
+${view.request === null ? '' : renderRequest(view.request)}
 <h2>Why you are asked</h2>
 <p>${field(view.sentence, 600)}</p>
 ${view.reasons.length === 0 ? '' : `<ul>${view.reasons.map((reason) => `<li>${field(reason)}</li>`).join('')}</ul>`}

@@ -1,11 +1,12 @@
 import type { Db, Tx } from '../../../platform/db.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
-import { type ApprovalRow, findApproval, readVotes } from '../grants/grants.store.ts'
+import { type ApprovalRow, findApproval } from '../grants/grants.store.ts'
+import type { ApprovalRule } from './approval-content.ts'
 import type { ApprovalDecider, LinkedApproval } from './approval-links.ts'
 import type { Approvals } from './approvals.ts'
 import type { ApprovalNotice } from './message-text.ts'
 
-/** What a message says about an approval of a payment. */
+/** What a message says about an approval of a payment. The request is not read here, so that no message can contain it. */
 export async function findApprovalNotice(
   tx: Tx,
   tenantId: string,
@@ -17,50 +18,54 @@ export async function findApprovalNotice(
       approvalId: row.id,
       actionHash: row.action_hash,
       isOpen: row.status === 'pending',
-      amount: formatAmount(row.amount_micro),
+      amount: `${usdcFromMicro(row.amount_micro)} USDC`,
       agent: agentOf(row),
       merchant: row.merchant,
-      sentence: row.reason,
+      sentence: (row.rule as ApprovalRule | null)?.sentence ?? row.reason,
       expiresAt: row.expires_at,
     }
   )
 }
 
 /** Approvals of payments, as links show and decide them. */
-export const createApprovalDecider = (deps: { db: Db }, approvals: Pick<Approvals, 'resolve'>): ApprovalDecider => ({
+export const createApprovalDecider = (
+  deps: { db: Db },
+  approvals: Pick<Approvals, 'resolve' | 'findForApprover'>,
+): ApprovalDecider => ({
   async find(tenantId, approvalId) {
     const row = await findApproval(deps.db, tenantId, approvalId)
-    return row && toLinkedApproval(row, await readVotes(deps.db, [row.id]))
+    const approval = await approvals.findForApprover(tenantId, approvalId)
+    return row && approval && toLinkedApproval(approval, agentOf(row))
   },
   decide: (caller, approvalId, { decision, reason }, voter) =>
     approvals.resolve(caller, { approval_id: approvalId, decision, reason }, undefined, voter),
 })
 
-function toLinkedApproval(row: ApprovalRow, votes: Awaited<ReturnType<typeof readVotes>>): LinkedApproval {
-  return {
-    status: row.status as LinkedApproval['status'],
-    resolution: row.resolution as LinkedApproval['resolution'],
-    actionHash: row.action_hash,
-    resolvedAt: row.resolved_at,
-    expiresAt: row.expires_at,
-    required: row.approvals_required,
-    votes: votes.map((vote) => ({ voter: vote.key_id, decision: vote.decision })),
-    view: {
-      title: titles[row.kind as keyof typeof titles],
-      amount: formatAmount(row.amount_micro),
-      merchant: row.merchant,
-      agent: agentOf(row),
-      requestedBy: row.requested_by,
-      requestedAt: row.created_at,
-      expiresAt: row.expires_at,
-      sentence: row.reason,
-      reasons: furtherReasons(row.risk_summary as RiskSummary),
-      normal: null,
-      next: nextSteps[row.kind as keyof typeof nextSteps],
-      request: null,
-    },
-  }
-}
+type ApprovalRecord = NonNullable<Awaited<ReturnType<Approvals['findForApprover']>>>
+
+const toLinkedApproval = (approval: ApprovalRecord, agent: string): LinkedApproval => ({
+  status: approval.status as LinkedApproval['status'],
+  resolution: approval.resolution as LinkedApproval['resolution'],
+  actionHash: approval.action_hash,
+  resolvedAt: approval.resolved_at === null ? null : new Date(approval.resolved_at),
+  expiresAt: new Date(approval.expires_at),
+  required: approval.approvals_required,
+  votes: approval.approvals.map((vote) => ({ voter: vote.key_id, decision: vote.decision })),
+  view: {
+    title: approval.preauth_id === null ? `Approve this ${approval.action}?` : 'Approve this payment?',
+    amount: `${approval.amount_usdc} USDC`,
+    merchant: approval.merchant,
+    agent,
+    requestedBy: approval.requested_by,
+    requestedAt: new Date(approval.created_at),
+    expiresAt: new Date(approval.expires_at),
+    sentence: approval.rule.sentence,
+    reasons: furtherReasons(approval.risk_summary),
+    normal: describeNormal(approval.normal),
+    next: `${approval.next} If you reject, or nobody decides in time, it does not happen and nothing is charged.`,
+    request: approval.request ?? null,
+  },
+})
 
 type RiskSummary = { because?: { reason: string }[]; warnings?: { reason: string }[] }
 
@@ -68,20 +73,10 @@ type RiskSummary = { because?: { reason: string }[]; warnings?: { reason: string
 const furtherReasons = ({ because = [], warnings = [] }: RiskSummary) =>
   [...(because.length > 1 ? because : []), ...warnings].map(({ reason }) => reason)
 
-const titles = {
-  run: 'Approve this run?',
-  loop: 'Approve this loop?',
-  preauth: 'Approve this payment?',
-}
-
-const nextSteps = {
-  run: 'If you approve, this request may run once, for this amount, until the time above. If you reject, or nobody decides, it does not run and nothing is charged.',
-  loop: 'If you approve, this request may run once, for this amount, until the time above. If you reject, or nobody decides, it does not run and nothing is charged.',
-  preauth:
-    'If you approve, the amount is reserved and the agent may pay this merchant once. If you reject, or nobody decides, it may not.',
-}
-
-const formatAmount = (micro: bigint) => `${usdcFromMicro(micro)} USDC`
+const describeNormal = ({ count_30d, median_usdc, max_usdc }: ApprovalRecord['normal']) =>
+  count_30d === 0
+    ? 'This spender has paid nothing in the last 30 days.'
+    : `In the last 30 days this spender has paid ${count_30d} ${count_30d === 1 ? 'time' : 'times'}: ${median_usdc} USDC in the middle, ${max_usdc} USDC at most.`
 
 /** Who spends, where somebody is named; the lane or agent otherwise. */
 const agentOf = ({ agent_id, spender }: ApprovalRow) =>
