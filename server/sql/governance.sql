@@ -371,13 +371,16 @@ end $$;
 -- One vote on an approval. One rejection ends it; it passes with the required number of approvals.
 -- same_person: the keys that are the same identity as the voter. It may vote about what it asked for itself only if
 -- may_decide_for_itself; key_count is the number of keys that the tenant had when that was judged.
--- input: {approval_id, tenant_id, key_id, same_person[], may_decide_for_itself, key_count, decision, reason?, at, approved: {preauth?, holds?, grants?, audit, events[]}, rejected: {audit, events[]}, voted: {audit}}
+-- input: {approval_id, tenant_id, key_id, same_person[], may_decide_for_itself, key_count, decision, reason?, at, approved: {preauth?, holds?, grants?, audit, events[]}, rejected: {audit, events[]}, voted: {audit, events[]}}
 create or replace function resolve_approval(input jsonb) returns jsonb language plpgsql as $$
 declare
   approval approvals;
   at timestamptz := (input->>'at')::timestamptz;
   approve_votes int;
   own boolean;
+  approved jsonb := input->'approved';
+  preauth jsonb := approved->'preauth';
+  grants jsonb := approved->'grants';
 begin
   select * into approval from approvals where id = input->>'approval_id' and tenant_id = input->>'tenant_id' for update;
   if not found then
@@ -422,19 +425,19 @@ begin
   if approval.preauth_id is null then
     update open_runs set state = 'approved', outcome = 'approved' where id = approval.run_id and state = 'pending_approval';
   else
-    perform require_rules_version(approval.tenant_id, (input#>>'{approved,grants,rules_version}')::bigint);
-    perform require_same_room(input#>'{approved,grants,needs}', at);
-    perform use_approval(input#>'{approved,grants}', approval.tenant_id, approval.preauth_id, at);
-    if input#>>'{approved,grants,override_id}' is not null then
-      perform use_override(input#>'{approved,grants}', approval.tenant_id, approval.preauth_id, at);
+    perform require_rules_version(approval.tenant_id, (grants->>'rules_version')::bigint);
+    perform require_same_room(grants->'needs', at);
+    perform use_approval(grants, approval.tenant_id, approval.preauth_id, at);
+    if grants->>'override_id' is not null then
+      perform use_override(grants, approval.tenant_id, approval.preauth_id, at);
     end if;
-    update preauths set holds = (hold_limits(array[input#>'{approved,holds}'], at))[1]->'holds', status = 'open', approval_id = approval.id, mandate_id = input#>>'{approved,preauth,mandate_id}', override_id = input#>>'{approved,preauth,override_id}', policy_hash = input#>>'{approved,preauth,policy_hash}', policy_results = input#>'{approved,preauth,policy_results}',
-      issued_at = (input#>>'{approved,preauth,issued_at}')::timestamptz, expires_at = (input#>>'{approved,preauth,expires_at}')::timestamptz,
-      close_by = (input#>>'{approved,preauth,close_by}')::timestamptz, locks = array(select jsonb_array_elements_text(input#>'{approved,preauth,locks}')),
+    update preauths set holds = (hold_limits(array[approved->'holds'], at))[1]->'holds', status = 'open', approval_id = approval.id, mandate_id = preauth->>'mandate_id', override_id = preauth->>'override_id', policy_hash = preauth->>'policy_hash', policy_results = preauth->'policy_results',
+      issued_at = (preauth->>'issued_at')::timestamptz, expires_at = (preauth->>'expires_at')::timestamptz,
+      close_by = (preauth->>'close_by')::timestamptz, locks = array(select jsonb_array_elements_text(preauth->'locks')),
       decided_seq = nextval('decision_order')
     where id = approval.preauth_id;
   end if;
-  perform audit_and_emit(with_self_approved(input->'approved', approval.self_approved));
+  perform audit_and_emit(with_self_approved(approved, approval.self_approved));
   return jsonb_build_object('status', 'approved');
 end $$;
 

@@ -23,7 +23,7 @@ const definitions = (
   .filter(isStep)
 
 /** Steps whose input has no schema yet. Do not add to this list. */
-const untypedStepNames = ['open_preauth', 'resolve_approval']
+const untypedStepNames = ['open_preauth']
 
 /** Values that a step stores whole in the journal, where the sequencer reads them. */
 const journaled: Record<string, string[]> = {
@@ -126,6 +126,38 @@ const TRADE = [
    values ('${TRADE_ID.run_id}', 'ten_1', 'k', 'spend', 's', 'paper', 'paper', 'executing', 50, '{}', '{}', '{}', now(), now(), now(),
      '[{"scope": "budget:1", "period": "total", "amount_micro": "50", "on_success": "spend", "measure": "money"}]')`,
 ]
+const PENDING = [
+  ...GRANTS,
+  `update approvals set status = 'pending', resolution = null, requested_by = 'key_1', preauth_id = 'pa_1'`,
+  `update preauths set status = 'pending_approval'`,
+]
+const VOTE: Record<string, Json> = {
+  approval_id: 'apr_1',
+  tenant_id: 'ten_1',
+  key_id: 'key_2',
+  same_person: ['key_2'],
+  may_decide_for_itself: false,
+  key_count: 0,
+  decision: 'approve',
+  'approved.audit.tenant_id': 'ten_1',
+  'approved.events.0.tenant_id': 'ten_1',
+  'approved.preauth.mandate_id': null,
+  'approved.holds': [],
+  'approved.grants.rules_version': 0,
+  'approved.grants.needs': [],
+  'approved.grants.approval_id': 'apr_1',
+  'approved.grants.action_hash': 'action_1',
+  'approved.grants.override_id': 'ovr_1',
+  'approved.grants.agent_id': 'agent_1',
+  'approved.grants.merchant': 'mer_1',
+  'approved.grants.amount_micro': 50,
+  'rejected.audit.tenant_id': 'ten_1',
+  'rejected.events.0.tenant_id': 'ten_1',
+  'voted.audit.tenant_id': 'ten_1',
+  'voted.events.0.tenant_id': 'ten_1',
+}
+const OWN_VOTE = { ...VOTE, same_person: ['key_1', 'key_2'] }
+const TWO_VOTES = `update approvals set approvals_required = 2`
 const BUDGET = `insert into limit_definitions (scope, tenant_id, limit_micro, enforced, thresholds_micro, subject) values ('budget:1', 'ten_1', 100, false, '{40}', '{}')`
 const entriesOf = (amount: number): Json => [
   { account: `from-${amount}`, amount_micro: amount },
@@ -256,6 +288,42 @@ const cases: Record<string, Case[]> = {
   escalate_preauth: [
     { prepare: [...GRANTS, `update preauths set close_by = '2000-01-01'`], input: ESCALATION },
     { prepare: [...GRANTS, `update preauths set status = 'rejected'`], input: ESCALATION },
+  ],
+  resolve_approval: [
+    { prepare: PENDING, input: VOTE },
+    { prepare: PENDING, input: { ...VOTE, decision: 'reject' } },
+    { prepare: [...PENDING, TWO_VOTES], input: VOTE },
+    { prepare: PENDING, input: { ...OWN_VOTE, may_decide_for_itself: true } },
+    { prepare: [...PENDING, TWO_VOTES], input: { ...OWN_VOTE, may_decide_for_itself: true } },
+    { prepare: PENDING, input: OWN_VOTE, refusal: 'own_request' },
+    {
+      prepare: [...PENDING, `update approvals set separate_approver = true`],
+      input: { ...OWN_VOTE, may_decide_for_itself: true },
+      refusal: 'separate_approver',
+    },
+    {
+      prepare: [
+        ...PENDING,
+        `insert into approval_votes (approval_id, key_id, decision, created_at) values ('apr_1', 'key_3', 'approve', now())`,
+      ],
+      input: { ...VOTE, same_person: ['key_2', 'key_3'] },
+      refusal: 'voted',
+    },
+    // A key was made after the identity was judged.
+    { prepare: PENDING, input: { ...VOTE, key_count: 1 }, refusal: 'keys_changed' },
+    { prepare: [...PENDING, BUDGET], input: { ...VOTE, 'approved.holds': [definedHold] } },
+    { prepare: PENDING, input: { ...VOTE, 'approved.holds': [hold] }, refusal: 'payer_exposure' },
+    { prepare: PENDING, input: { ...VOTE, 'approved.grants.rules_version': 1 }, refusal: 'rules_changed' },
+    {
+      prepare: [...PENDING, BUDGET],
+      input: {
+        ...VOTE,
+        'approved.grants.needs': [{ scope: 'budget:1', period: 'total', amount_micro: 100, room: false }],
+      },
+      refusal: 'room_changed',
+    },
+    { prepare: GRANTS, input: VOTE, refusal: 'resolved' },
+    { prepare: [], input: VOTE, refusal: 'no_approval' },
   ],
   note_unknown: [
     { prepare: OPEN_RUN({ state: 'settling' }), input: { run_id: 'run_1', 'event.tenant_id': 'ten_1' } },

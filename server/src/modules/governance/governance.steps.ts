@@ -3,6 +3,7 @@ import { AuditInput, EventInput } from '../../platform/outbox.steps.ts'
 import { nullable, nullableText, oneOf, timestamp } from '../../platform/schema.ts'
 import { defineStep, type StepInput } from '../../platform/sql-step.ts'
 import { issueReceiptStep } from '../receipts/receipts.steps.ts'
+import { CounterNeed, HoldInput } from './counters/limit-hold-item.ts'
 import type { RuleResult } from './rules/rule-result.ts'
 
 /** A bigint of micro-USDC or a count, as decimal text. */
@@ -107,6 +108,60 @@ const PreauthRowInput = Type.Object({
 
 export type PreauthRowItem = Static<typeof PreauthRowInput>
 
+/** What is recorded and announced of one outcome of a vote. */
+const VoteOutcome = Type.Object({ audit: AuditInput, events: Type.Array(EventInput) })
+
+export const resolveApprovalStep = defineStep(
+  'resolve_approval',
+  Type.Object({
+    approval_id: Type.String(),
+    tenant_id: Type.String(),
+    /** The key, or the recipient of a channel, that votes. */
+    key_id: Type.String(),
+    /** All voters that are the same identity, itself included. */
+    same_person: Type.Array(Type.String()),
+    may_decide_for_itself: Type.Boolean(),
+    /** How many keys the tenant had when the identity was judged. */
+    key_count: Type.Integer(),
+    decision: oneOf(['approve', 'reject']),
+    reason: nullableText,
+    at: timestamp,
+    /** Opens the pre-authorisation, where the approval is for one. */
+    approved: Type.Object({
+      ...VoteOutcome.properties,
+      preauth: Type.Optional(
+        Type.Object({
+          issued_at: timestamp,
+          expires_at: timestamp,
+          close_by: timestamp,
+          mandate_id: nullableText,
+          policy_hash: nullableText,
+          policy_results: Type.Array(Type.Unsafe<RuleResult>(stored)),
+          override_id: nullableText,
+          locks: Type.Array(Type.String()),
+        }),
+      ),
+      holds: Type.Optional(Type.Array(HoldInput)),
+      grants: Type.Optional(
+        Type.Object({
+          rules_version: exactInteger,
+          needs: Type.Array(CounterNeed),
+          approval_id: Type.String(),
+          action_hash: Type.String(),
+          override_id: nullableText,
+          agent_id: Type.String(),
+          merchant: Type.String(),
+          amount_micro: exactInteger,
+        }),
+      ),
+    }),
+    rejected: VoteOutcome,
+    voted: VoteOutcome,
+  }),
+  Type.Object({ status: oneOf(['pending', 'approved', 'rejected']) }),
+)
+
+
 export const recordRefusalStep = defineStep(
   'record_refusal',
   Type.Object({
@@ -199,8 +254,3 @@ export const refuseApprovedRunStep = defineStep(
 // The steps below have no input schema yet; `steps.test.ts` lists them.
 
 export const openPreauthStep = defineStep('open_preauth', Type.Unknown(), Type.Unknown())
-export const resolveApprovalStep = defineStep(
-  'resolve_approval',
-  Type.Unknown(),
-  Type.Object({ status: Type.String() }),
-)

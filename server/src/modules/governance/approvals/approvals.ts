@@ -181,7 +181,7 @@ export function createApprovals(deps: ApprovalsDeps) {
         at: at.toISOString(),
         approved: { ...preauthToOpen?.item, ...toAuditAndEvents(deps, row, voterId, 'approved', at, link?.audit) },
         rejected: toAuditAndEvents(deps, row, voterId, 'rejected', at, link?.audit),
-        voted: { audit: toAuditAndEvents(deps, row, voterId, 'voted', at, link?.audit).audit },
+        voted: toAuditAndEvents(deps, row, voterId, 'voted', at, link?.audit),
       }
       await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(preauthToOpen?.locks ?? [])])
       await link?.use(tx)
@@ -261,7 +261,7 @@ export function createApprovals(deps: ApprovalsDeps) {
           return conflict(
             link
               ? 'You, or whoever added you as a recipient, have already voted; somebody else has to decide.'
-              : 'This key has already voted; another key has to decide.',
+              : 'This key, or another of the same identity, has already voted; somebody else has to decide.',
           )
         if (error.message === 'resolved')
           return conflict(`This approval is already resolved: ${error.detail.resolution}.`)
