@@ -244,6 +244,40 @@ describe('a tenant with a single key', () => {
   })
 })
 
+describe('a rule about a key', () => {
+  test('binds the keys that it made, directly or through others, so that making a key is no way around a policy', async () => {
+    const tenant = await richTenant(world)
+    const agent = await makeKey(tenant, ['read', 'run', 'keys'])
+    const other = await makeKey(tenant, AGENT)
+    const policy = {
+      name: 'No jokes',
+      identity_type: 'api_key',
+      api_key: agent.headers['x-api-key'],
+      constraints: { denied_agents: ['comedian-v1'] },
+    }
+    expect((await world.post('/api/policies', policy, tenant.headers)).status).toBe(201)
+    const child = await makeKey(agent, ['read', 'run', 'keys'])
+    const grandchild = await makeKey(child, AGENT)
+    const successor = await rotate(child, grandchild.keyId)
+    for (const { headers } of [agent, child, grandchild, successor])
+      expect((await run(world, tenant, {}, headers)).status).toBe(429)
+    for (const headers of [other.headers, tenant.headers])
+      expect((await run(world, tenant, {}, headers)).status).toBe(200)
+  })
+
+  test('counts what the keys spend that it made, so that making a key is no way around a budget', async () => {
+    const tenant = await richTenant(world)
+    const agent = await makeKey(tenant, ['read', 'run', 'keys'])
+    const budget = { scope: { type: 'key', id: agent.keyId }, window: 'total', limit_usdc: 0.015 }
+    expect((await world.post('/api/budgets', budget, tenant.headers)).status).toBe(200)
+    const child = await makeKey(agent, AGENT)
+    expect((await run(world, tenant, {}, child.headers)).status).toBe(200)
+    for (const { headers } of [child, agent, await makeKey(agent, AGENT)])
+      expect((await run(world, tenant, {}, headers)).body.error).toBe('budget_exceeded')
+    expect((await run(world, tenant)).status).toBe(200)
+  })
+})
+
 describe('a trade that waits for a person', () => {
   const trade = async (tenant: Tenant, headers: Headers): Promise<string> => {
     const order = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01, leverage: 2 }

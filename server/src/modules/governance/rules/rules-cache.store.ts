@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import type { Mandates, Policies } from '../../../platform/generated/db.ts'
+import { type KeyLineage, type KeyOrigin, readLineage } from '../../tenants/key-lineage.ts'
 import type { PaymentClass } from '../assess/payment-facts.ts'
 import type { Budget, BudgetScope, OnBreach } from '../counters/evaluate-budget.ts'
 import type { BudgetWindow } from '../counters/windows.ts'
@@ -21,7 +22,7 @@ export type TenantRules = {
   budgets: readonly Budget[]
   /** In the order in which they are tried. Those that have not begun or have expired are told apart by the time of the payment. */
   mandates: readonly Mandate[]
-  /** The tenant's keys at that version. A newer key may be the rotated successor of a key that a policy is for. */
+  /** The tenant's keys at that version. A newer key may have been made by the key that a policy is for, or replace it. */
   keyIds: ReadonlySet<string>
   /** About how much memory they take. */
   bytes: number
@@ -54,10 +55,11 @@ export async function readRules(tx: Tx, tenantId: string): Promise<TenantRules> 
       .execute(),
     readKeys(tx, tenantId),
   ])
+  const lineage = readLineage(keys)
   return {
     version: version?.version ?? 0n,
-    policies: policies.map((row) => toPolicy(row, keys)),
-    budgets: budgets.map((row) => toBudget(row, keys)),
+    policies: policies.map((row) => toPolicy(row, lineage)),
+    budgets: budgets.map((row) => toBudget(row, lineage)),
     mandates: mandates.map((row) => toMandate(row, keys)).sort(compareMandates),
     keyIds: new Set(keys.map((key) => key.id)),
     bytes:
@@ -66,10 +68,10 @@ export async function readRules(tx: Tx, tenantId: string): Promise<TenantRules> 
   }
 }
 
-export type KeyLink = { id: string; replaced_by: string | null }
+export type KeyLink = KeyOrigin
 
 export const readKeys = (tx: Tx, tenantId: string): Promise<KeyLink[]> =>
-  tx.selectFrom('api_keys').select(['id', 'replaced_by']).where('tenant_id', '=', tenantId).execute()
+  tx.selectFrom('api_keys').select(['id', 'created_by', 'replaced_by']).where('tenant_id', '=', tenantId).execute()
 
 /** The key and its rotated successors. */
 export function keySuccessors(keyId: string, keys: readonly KeyLink[]): Set<string> {
@@ -79,7 +81,11 @@ export function keySuccessors(keyId: string, keys: readonly KeyLink[]): Set<stri
   return keyIds
 }
 
-export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): Policy {
+/** The keys that a rule about a key binds: its rotations and the keys that it made, or making a key would be a way around the rule. */
+export const keysBoundBy = (keyId: string, lineage: KeyLineage): Set<string> =>
+  new Set([...lineage.rotationsOf(keyId), ...lineage.keysMadeBy(keyId)])
+
+function toPolicy(row: Selectable<Policies>, lineage: KeyLineage): Policy {
   const { id, version, content_hash, name, agent_id, key_id, key_prefix, audit_trail_required } = row
   return {
     id,
@@ -96,7 +102,7 @@ export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): P
     ...(row.selectable && { selectable: true }),
     constraints: row.constraints as Constraints,
     rules: row.rules as Rule[],
-    keyIds: key_id === null ? new Set() : keySuccessors(key_id, keys),
+    keyIds: key_id === null ? new Set() : keysBoundBy(key_id, lineage),
   }
 }
 
@@ -137,13 +143,13 @@ const readBudgets = (tx: Tx, tenantId: string) =>
 
 type BudgetRow = Awaited<ReturnType<typeof readBudgets>>[number]
 
-const toBudget = (row: BudgetRow, keys: readonly KeyLink[]): Budget => ({
+const toBudget = (row: BudgetRow, lineage: KeyLineage): Budget => ({
   budgetId: row.budget_id,
   parentId: row.parent_id,
   scope: row.scope,
   scopeType: row.scope_type as BudgetScope,
   scopeId: row.scope_id,
-  selector: toSelector(row.scope_type as BudgetScope, row.scope_id, keys),
+  selector: toSelector(row.scope_type as BudgetScope, row.scope_id, lineage),
   appliesTo: row.applies_to as PaymentClass[],
   window: row.window as BudgetWindow,
   limitMicro: row.limit_micro,
@@ -152,7 +158,7 @@ const toBudget = (row: BudgetRow, keys: readonly KeyLink[]): Budget => ({
   emitsThresholdEvents: row.thresholds_micro.length > 0,
 })
 
-function toSelector(type: BudgetScope, id: string, keys: readonly KeyLink[]): Selector {
+function toSelector(type: BudgetScope, id: string, lineage: KeyLineage): Selector {
   if (type === 'tenant') return { type }
-  return type === 'key' ? { type, keyIds: keySuccessors(id, keys) } : { type, id }
+  return type === 'key' ? { type, keyIds: keysBoundBy(id, lineage) } : { type, id }
 }

@@ -2,10 +2,11 @@ import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Db } from '../../../platform/db.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
+import { readLineage } from '../../tenants/key-lineage.ts'
 import { contentHash, type Policy, type PolicyContent } from './evaluate-policy.ts'
 import { findPolicy } from './policies.store.ts'
 import type { PolicyInput } from './policies.ts'
-import { keySuccessors, readKeys } from './rules-cache.store.ts'
+import { keysBoundBy, readKeys } from './rules-cache.store.ts'
 import { readPastDecisions, type ServicePayee } from './simulate.store.ts'
 import { type Change, type ReplayedDecision, recordedOutcome, replayDecisions } from './simulate-replay.ts'
 
@@ -26,7 +27,7 @@ export const createSimulate = (deps: SimulateDeps) => async (tenant: TenantCalle
   const keyIds =
     content.key_id === null
       ? new Set<string>()
-      : keySuccessors(content.key_id, await readKeys(deps.db, tenant.tenantId))
+      : keysBoundBy(content.key_id, readLineage(await readKeys(deps.db, tenant.tenantId)))
   const policy: Policy = {
     ...content,
     id: replaces ?? 'draft',
