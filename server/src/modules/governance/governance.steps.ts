@@ -161,7 +161,6 @@ export const resolveApprovalStep = defineStep(
   Type.Object({ status: oneOf(['pending', 'approved', 'rejected']) }),
 )
 
-
 export const recordRefusalStep = defineStep(
   'record_refusal',
   Type.Object({

@@ -2,6 +2,7 @@ import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Tx } from '../../../platform/db.ts'
 import type { Ids } from '../../../platform/ids.ts'
 import { invalid, unavailable } from '../../../platform/problem.ts'
+import { readLineage } from '../../tenants/key-lineage.ts'
 import { readCounters } from '../counters/limit-counters.store.ts'
 import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
 import { readMandate } from '../grants/grants.store.ts'
@@ -109,7 +110,7 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
   async findPolicy(tx: Tx, trade: GovernedTrade, policyId: string): Promise<TradingPolicy | undefined> {
     const { tenantId } = trade.party
     const row = await findPolicy(tx, tenantId, policyId)
-    return row && toTradingPolicy(toPolicy(row, await readKeys(tx, tenantId)), row.status, trade)
+    return row && toTradingPolicy(toPolicy(row, readLineage(await readKeys(tx, tenantId))), row.status, trade)
   },
 
   /** The policies in mode `enforce` that are for this trade. */

@@ -85,7 +85,7 @@ export function keySuccessors(keyId: string, keys: readonly KeyLink[]): Set<stri
 export const keysBoundBy = (keyId: string, lineage: KeyLineage): Set<string> =>
   new Set([...lineage.rotationsOf(keyId), ...lineage.keysMadeBy(keyId)])
 
-function toPolicy(row: Selectable<Policies>, lineage: KeyLineage): Policy {
+export function toPolicy(row: Selectable<Policies>, lineage: KeyLineage): Policy {
   const { id, version, content_hash, name, agent_id, key_id, key_prefix, audit_trail_required } = row
   return {
     id,
