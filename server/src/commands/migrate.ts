@@ -12,8 +12,9 @@ export async function migrateOnly(config: Config) {
     : await startEmbeddedPostgres({ dataDir: config.COUNTERSIGN_DATA_DIR, log })
   const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 1, log })
   try {
-    const { applied } = await migrate(database)
+    const { applied, warnings } = await migrate(database)
     console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
+    for (const warning of warnings) console.log(warning)
   } finally {
     await database.close()
     await postgres?.stop()

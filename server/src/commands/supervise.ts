@@ -144,7 +144,8 @@ async function openSharedDatabase(
   if (postgres) onDatabase(postgres)
   const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 4, log })
   closers.push(database.close)
-  await migrate(database)
+  const { warnings } = await migrate(database)
+  for (const warning of warnings) log.warn(warning)
   return { database, connection: postgres?.connection }
 }
 

@@ -19,9 +19,12 @@ const sqlFiles = (folder: string) =>
  */
 export async function migrate(
   database: Pick<Database, 'connect'>,
-): Promise<{ applied: string[]; tenantReads: TenantReads }> {
+): Promise<{ applied: string[]; warnings: string[]; tenantReads: TenantReads }> {
   const client = await database.connect()
   const applied: string[] = []
+  // A migration warns when data that was there before means something else from now on.
+  const warnings: string[] = []
+  client.on('notice', ({ severity, message }) => severity === 'WARNING' && message && warnings.push(message))
   try {
     await client.query(`select pg_advisory_lock(hashtext('countersign/migrate'))`)
     await client.query(
@@ -46,7 +49,7 @@ export async function migrate(
       await inTransaction(client, `${dropFunctions(text)}\n${text}`, 'sql', sha256)
       applied.push('sql')
     }
-    return { applied, tenantReads: await secureTenantReads(client) }
+    return { applied, warnings, tenantReads: await secureTenantReads(client) }
   } finally {
     await client.end()
   }
