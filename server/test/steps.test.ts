@@ -23,7 +23,7 @@ const definitions = (
   .filter(isStep)
 
 /** Steps whose input has no schema yet. Do not add to this list. */
-const untypedStepNames = ['open_preauth']
+const untypedStepNames: string[] = []
 
 /** Values that a step stores whole in the journal, where the sequencer reads them. */
 const journaled: Record<string, string[]> = {
@@ -182,6 +182,37 @@ const APPROVAL = ({ status }: { status: 'pending' | 'approved' | 'rejected' }) =
 ]
 const ENDED_APPROVAL = { 'events.0.tenant_id': 'ten_1', 'audit.tenant_id': 'ten_1' }
 
+const PREAUTH: Json = {
+  id: 'pa_1',
+  tenant_id: 'ten_1',
+  run_id: 'run_1',
+  agent_id: 'a',
+  merchant_id: 'm',
+  merchant: {},
+  amount_micro: 50,
+  asset: 'a',
+  network: 'n',
+  action_hash: 'h',
+  policy_results: [],
+  ttl_seconds: 60,
+  asked_by: 'k',
+  created_at: '2026-01-01T00:00:00Z',
+  locks: [],
+}
+
+const OPENING: Record<string, Json> = {
+  preauth: PREAUTH,
+  holds: [],
+  'grants.rules_version': 0,
+  'grants.needs': [],
+  'grants.override_id': null,
+  'grants.agent_id': 'agent_1',
+  'grants.merchant': 'mer_1',
+  'grants.amount_micro': 50,
+  'events.0.tenant_id': 'ten_1',
+  'audit.tenant_id': 'ten_1',
+}
+
 function refusalCases(): Case[] {
   const refusal: Record<string, Json> = {
     'decision.tenant_id': 'ten_1',
@@ -198,27 +229,10 @@ function refusalCases(): Case[] {
     'approval.payment_method': 'wallet',
   }
   const need = { scope: 'budget:1', period: 'day:1', amount_micro: 50, room: false }
-  const preauth: Json = {
-    id: 'pa_1',
-    tenant_id: 'ten_1',
-    run_id: 'run_1',
-    agent_id: 'a',
-    merchant_id: 'm',
-    merchant: {},
-    amount_micro: 50,
-    asset: 'a',
-    network: 'n',
-    action_hash: 'h',
-    policy_results: [],
-    ttl_seconds: 60,
-    asked_by: 'k',
-    created_at: '2026-01-01T00:00:00Z',
-    locks: [],
-  }
   return [
     { prepare: [TENANT], input: { ...refusal, 'run.kind': 'run', preauth: null, approval: null } },
     { prepare: [TENANT], input: { ...refusal, 'run.kind': 'run', preauth: null, ...review } },
-    { prepare: [TENANT], input: { ...refusal, run: null, preauth, ...review } },
+    { prepare: [TENANT], input: { ...refusal, run: null, preauth: PREAUTH, ...review } },
     {
       prepare: APPROVAL({ status: 'pending' }).map((text) => text.replace('2020-01-01', '2100-01-01')),
       input: { ...refusal, 'run.kind': 'run', preauth: null, ...review },
@@ -260,6 +274,19 @@ const cases: Record<string, Case[]> = {
     { prepare: TRADE, input: { ...TRADE_ID, spent_micro: null } },
   ],
   record_refusal: refusalCases(),
+  open_preauth: [
+    {
+      prepare: [...GRANTS, BUDGET, `delete from preauths`],
+      input: {
+        ...OPENING,
+        holds: [definedHold, { ...hold, limit_micro: 50 }],
+        'grants.needs': [{ scope: 'budget:1', period: 'day:2', amount_micro: 150, room: false }],
+        'grants.override_id': 'ovr_1',
+      },
+    },
+    { prepare: [TENANT], input: { ...OPENING, holds: [hold] }, refusal: 'payer_exposure' },
+    { prepare: [TENANT], input: { ...OPENING, 'grants.rules_version': 1 }, refusal: 'rules_changed' },
+  ],
   expire_approval: [
     { prepare: APPROVAL({ status: 'pending' }), input: { approval_id: 'apr_1', ...ENDED_APPROVAL } },
     { prepare: APPROVAL({ status: 'approved' }), input: { approval_id: 'apr_1', ...ENDED_APPROVAL } },

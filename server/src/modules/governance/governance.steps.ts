@@ -83,6 +83,10 @@ const PreauthRowInput = Type.Object({
   tenant_id: Type.String(),
   run_id: Type.String(),
   agent_id: Type.String(),
+  spender: Type.String(),
+  team: nullableText,
+  tags: nullable(Type.Record(Type.String(), Type.String())),
+  named_mandate_id: nullableText,
   mandate_id: nullableText,
   merchant_id: Type.String(),
   merchant: stored,
@@ -216,9 +220,7 @@ export const recordRefusalStep = defineStep(
         payment_method: nullable(oneOf(['wallet', 'x402'])),
       }),
     ),
-    needs: Type.Array(
-      Type.Object({ scope: Type.String(), period: Type.String(), amount_micro: exactInteger, room: Type.Boolean() }),
-    ),
+    needs: Type.Array(CounterNeed),
     rules_version: exactInteger,
     audit: AuditInput,
     events: Type.Array(EventInput),
@@ -250,6 +252,22 @@ export const refuseApprovedRunStep = defineStep(
   Type.Object({ refused: Type.Boolean() }),
 )
 
-// The steps below have no input schema yet; `steps.test.ts` lists them.
-
-export const openPreauthStep = defineStep('open_preauth', Type.Unknown(), Type.Unknown())
+export const openPreauthStep = defineStep(
+  'open_preauth',
+  Type.Object({
+    /** Its keys are read by `insert_preauth`, after SQL has added the status and the holds. */
+    preauth: Type.Unsafe<PreauthRowItem>(stored),
+    holds: Type.Array(HoldInput),
+    grants: Type.Object({
+      rules_version: exactInteger,
+      needs: Type.Array(CounterNeed),
+      override_id: nullableText,
+      agent_id: Type.String(),
+      merchant: Type.String(),
+      amount_micro: exactInteger,
+    }),
+    audit: AuditInput,
+    events: Type.Array(EventInput),
+  }),
+  Type.Array(Type.Unsafe<RuleResult>(stored)),
+)

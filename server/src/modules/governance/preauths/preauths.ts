@@ -272,6 +272,7 @@ function draftOpenPreauth(
       ...times,
       policy_hash: assessment.policyHash,
       policy_results: assessment.results,
+      decision_id: null,
       override_id: assessment.overrideId,
       locks,
     },
