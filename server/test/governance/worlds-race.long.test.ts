@@ -2,15 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, spawnService, startService } from '../harness.ts'
 import type { Facts, GovernanceModel, Payment } from './model/governance-model.ts'
 import { compareCounts, filledMicro, openTenant } from './model/play-world.ts'
-import {
-  actionMakers,
-  createRandom,
-  type Doors,
-  type Payable,
-  randomWorld,
-  TASKS,
-  type World,
-} from './model/random-worlds.ts'
+import { actionMakers, createRandom, type Payable, randomWorld, TASKS, type World } from './model/random-worlds.ts'
 import { counterFaults, flakyLane, type World as Service } from './world.ts'
 
 /** Sixteen callers on two processes with one database and the real clock. `RACE_WORLDS=200` plays more. */
@@ -20,7 +12,6 @@ const CALLERS = 16
 const REQUESTS = 48
 /** There are more requests than in a world with one caller, so its limits have more room. */
 const ROOM = 4
-const doors: Doors = { trades: true, boundKeys: true, mandateOnRuns: false }
 const secrets = { SIGNING_KEY: 's'.repeat(40), ENCRYPTION_KEY: 'e'.repeat(40), ADMIN_KEY: 'a'.repeat(40) }
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -106,7 +97,7 @@ function passedLimits(model: GovernanceModel, from: number, to: number): string[
 
 /** Mandates, policies, budgets and freezes of a random world, with limits that the requests together pass. */
 function racingWorld(seed: number): { world: World; payables: Payable[] } {
-  const world = randomWorld(seed, doors)
+  const world = randomWorld(seed)
   for (const rule of world.rules) {
     if (rule.make === 'budget') rule.limit *= ROOM
     if (rule.make === 'mandate' && rule.budget !== undefined) rule.budget *= ROOM
@@ -117,16 +108,10 @@ function racingWorld(seed: number): { world: World; payables: Payable[] } {
     }
   }
   const random = createRandom(seed * 7 + 1)
-  const makers = actionMakers(random, world.keys, world.rules, doors)
+  const makers = actionMakers(random, world.keys, world.rules)
   const payables = Array.from({ length: REQUESTS }, (_, index): Payable => {
     const name = `r${index}`
-    const payable = random.pick([
-      makers.run,
-      makers.run,
-      makers.preauth,
-      makers.preauth,
-      ...(doors.trades ? [makers.trade] : []),
-    ])(name)
+    const payable = random.pick([makers.run, makers.run, makers.preauth, makers.preauth, makers.trade])(name)
     if ('fails' in payable) delete payable.fails
     return payable
   })

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { playWorld, shortenWorld } from './model/play-world.ts'
-import { type Doors, randomWorld, TASKS } from './model/random-worlds.ts'
+import { randomWorld, TASKS } from './model/random-worlds.ts'
 import { openWorld, richTenant, run, type World as Service } from './world.ts'
 
 /** `npm run test:soak -- worlds` plays 3,000; `WORLD_SEED=17 WORLDS=1` plays one of them again. */
 const COUNT = Number(process.env.WORLDS ?? 200)
 const FIRST_SEED = Number(process.env.WORLD_SEED ?? 1)
 const MOST_REPORTS = Number(process.env.WORLD_REPORTS ?? 3)
-const doors: Doors = { trades: true, boundKeys: true, mandateOnRuns: false }
 
 let service: Service
 let routedLanes: string[]
@@ -31,7 +30,7 @@ test(
     const tally = new Map<string, number>()
     const reports: string[] = []
     for (let seed = FIRST_SEED; seed < FIRST_SEED + COUNT && reports.length < MOST_REPORTS; seed += 1) {
-      const world = randomWorld(seed, doors)
+      const world = randomWorld(seed)
       const { disagreement, outcomes } = await playWorld(service, world, routedLanes, payTo)
       for (const outcome of outcomes) tally.set(outcome, (tally.get(outcome) ?? 0) + 1)
       if (!disagreement) continue

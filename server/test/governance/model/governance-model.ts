@@ -115,6 +115,8 @@ export type Verdict = {
   budgets: string[]
   /** Limits of policies in which the payment counts, as `<policy>/<constraint>`. */
   limits: string[]
+  /** Rules that the payment passed by an approval or override. */
+  granted: string[]
 }
 
 /** One payment that was let through. */
@@ -126,8 +128,8 @@ export type Payment = {
   budgets: Set<string>
   limits: Set<string>
   mandateId: string | null
-  /** The approval or override that let a pre-authorisation through holds for the run with its token. */
-  grants: Pick<JudgeOptions, 'approved' | 'overridden'>
+  /** Rules that an approval or override let a pre-authorisation pass; it passes them again in the run with its token. */
+  granted: Set<string>
   /** The money is that of the reservation, counted there. */
   takenOver?: boolean
 }
@@ -137,7 +139,7 @@ export type JudgeOptions = {
   approved?: boolean
   /** A policy's denials are overridden for this payment. */
   overridden?: boolean
-  /** The run takes over the reservation of this payment. */
+  /** The run takes over the reservation of this payment, with what was granted to it. */
   takesOver?: Payment
 }
 
@@ -178,6 +180,12 @@ export function createGovernanceModel() {
   const frozen = new Set<string>()
   const payments: Payment[] = []
 
+  /** A key, the key that made it, and so on. */
+  const makers = (id: string): string[] => {
+    const maker = keys.get(id)?.madeBy ?? null
+    return maker === null ? [id] : [id, ...makers(maker)]
+  }
+
   type Selection = 'yes' | 'no' | { missing: string }
 
   /** Whether a rule for this scope is about the payment, or which field must be known to say so. */
@@ -205,7 +213,7 @@ export function createGovernanceModel() {
         for (const missing of missingPayee([id], facts, false)) return { missing }
         return 'no'
       case 'key':
-        return facts.keyId === id ? 'yes' : 'no'
+        return makers(facts.keyId).includes(id) ? 'yes' : 'no'
       case 'session':
         return facts.session === undefined ? 'no' : equals(facts.session, 'session_id')
       case 'mandate':
@@ -472,6 +480,14 @@ export function createGovernanceModel() {
     const own = options.takesOver
     const refusals: Refusal[] = []
     const reviews: Refusal[] = []
+    const granted: string[] = []
+    /** Whether an approval or override covers this rule, now or when the reservation was made. */
+    const grant = (kind: 'approved' | 'overridden', id: string, rule: string) => {
+      const name = `${kind} ${id}/${rule}`
+      const given = options[kind] === true || own?.granted.has(name) === true
+      if (given) granted.push(name)
+      return given
+    }
 
     if (frozen.size > 0 && facts.agentNames.length === 0)
       refusals.push({ by: 'freeze', id: '', rule: 'frozen', error: 'policy_blocked', field: 'agent_id' })
@@ -494,10 +510,12 @@ export function createGovernanceModel() {
       if (policy.mode !== 'enforce') continue
       const judged = judgePolicy(policy, facts, now, chosen.mandateId, own)
       for (const denial of judged.denials)
-        if (!options.overridden || denial.field !== undefined) refusals.push({ ...base, ...denial })
+        if (denial.field !== undefined || !grant('overridden', policy.id, denial.rule))
+          refusals.push({ ...base, ...denial })
         // What passes a limit by an override is not counted in it, so that the limit holds for all others.
         else limits.delete(`${policy.id}/${denial.rule}`)
-      for (const review of judged.reviews) reviews.push({ ...base, ...review })
+      for (const review of judged.reviews)
+        if (!grant('approved', policy.id, review.rule)) reviews.push({ ...base, ...review })
     }
 
     const { counting, refusals: missing } = countingBudgets(facts, chosen.mandateId)
@@ -509,13 +527,13 @@ export function createGovernanceModel() {
       if (spent + reserved + facts.amountMicro <= budget.limitMicro) continue
       const breach = { by: 'budget', id, rule: 'limit_usdc', error: 'budget_exceeded' } as const
       if (budget.onBreach === 'review') {
-        reviews.push(breach)
+        if (!grant('approved', id, breach.rule)) reviews.push(breach)
         // An approved payment passes the budget without being counted in it, so that the limit holds for all others.
         counting.delete(id)
       } else refusals.push(breach)
     }
 
-    const outcome = refusals.length > 0 ? 'blocked' : reviews.length > 0 && !options.approved ? 'review' : 'allowed'
+    const outcome = refusals.length > 0 ? 'blocked' : reviews.length > 0 ? 'review' : 'allowed'
     return {
       outcome,
       refusals,
@@ -523,6 +541,7 @@ export function createGovernanceModel() {
       mandateId: chosen.mandateId,
       budgets: [...counting],
       limits: [...limits],
+      granted,
     }
   }
 
@@ -534,7 +553,6 @@ export function createGovernanceModel() {
     frozen,
     payments,
     judge,
-    misfit,
     budgetUsage,
     mandateUsage,
 
@@ -550,6 +568,7 @@ export function createGovernanceModel() {
     /** Where a payment counts that was made under this mandate. */
     countsIn: (facts: Facts, mandateId: string | null) => ({
       mandateId,
+      granted: [],
       budgets: [...countingBudgets(facts, mandateId).counting],
       limits: [...policies.values()]
         .filter(({ identity }) => selects(identity, facts) === 'yes')
@@ -559,10 +578,9 @@ export function createGovernanceModel() {
     /** Counts a payment that was let through. */
     count(
       facts: Facts,
-      verdict: Pick<Verdict, 'budgets' | 'limits' | 'mandateId'>,
+      verdict: Pick<Verdict, 'budgets' | 'limits' | 'mandateId' | 'granted'>,
       now: number,
       state: Payment['state'],
-      grants: Payment['grants'] = {},
     ): Payment {
       const payment: Payment = {
         kind: facts.kind,
@@ -572,7 +590,7 @@ export function createGovernanceModel() {
         budgets: new Set(verdict.budgets),
         limits: new Set(verdict.limits),
         mandateId: verdict.mandateId,
-        grants,
+        granted: new Set(verdict.granted),
       }
       payments.push(payment)
       return payment
@@ -592,17 +610,13 @@ export function createGovernanceModel() {
         budgets: new Set(budgetsLeft),
         limits: new Set(limitsLeft),
         mandateId: null,
-        grants: {},
+        granted: new Set(),
         takenOver: true,
       })
     },
 
     /** Two keys are one identity when one made the other, directly or through others, or both are bound to one spender. */
     sameIdentity(a: string, b: string): boolean {
-      const makers = (id: string): string[] => {
-        const maker = keys.get(id)?.madeBy ?? null
-        return maker === null ? [id] : [id, ...makers(maker)]
-      }
       const spenderOf = (id: string) => keys.get(id)?.spender ?? null
       return makers(a).includes(b) || makers(b).includes(a) || (spenderOf(a) !== null && spenderOf(a) === spenderOf(b))
     },

@@ -6,16 +6,7 @@ import {
   type Payment,
   type Verdict,
 } from './governance-model.ts'
-import {
-  type Action,
-  CRYPTO_BROKER,
-  type Doors,
-  type Payable,
-  PRICES,
-  type RuleSpec,
-  TASKS,
-  type World,
-} from './random-worlds.ts'
+import { type Action, CRYPTO_BROKER, type Payable, PRICES, type RuleSpec, TASKS, type World } from './random-worlds.ts'
 
 /** Where the service and the model differ: the action, what the model expects, what the service answered. */
 export type Disagreement = { at: string; expected: string; actual: string }
@@ -372,7 +363,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
     if (action.do === 'trade') return (await client.get(`/api/rh/runs/${body.run_id}`, own)).body.mandate_id ?? null
     const receipt = body.receipt ?? (await client.get(body.receipt_url, own)).body
     const named = receipt.governance.mandate_id ?? null
-    return body.mandate_id === undefined || body.mandate_id === named ? named : `${body.mandate_id} and ${named}`
+    return body.mandate_id === named ? named : `${body.mandate_id} in the answer, ${named} in the receipt`
   }
 
   return { tenant, model, ids, headers, currentKeys, now, makeRule, factsOf, bodyOf, send }
@@ -449,7 +440,7 @@ async function pay(
 ): Promise<{ trace: Trace; disagreement: Disagreement | null }> {
   const { model, now } = game
   const verdict = model.judge(facts, now(), options)
-  const fails = 'fails' in action && action.fails === true && (options.takesOver !== undefined || !options.approved)
+  const fails = 'fails' in action && action.fails === true && !options.approved
   service.lane.failing = fails
   const answer = await game.send(action, body)
   service.lane.failing = false
@@ -471,13 +462,15 @@ async function pay(
     const difference = compareReasons(verdict, answer)
     if (difference) return differ(difference)
   }
+  // A run that fails closes the pre-authorisation whose token it brought.
+  if (answer.outcome === 'failed' && options.takesOver) options.takesOver.state = 'released'
   if (answer.outcome === 'allowed') {
     if (answer.mandateId !== verdict.mandateId) return differ('another mandate was used')
     if (options.takesOver) {
       model.takeOver(options.takesOver, facts, verdict, now())
     } else {
       const state = action.do === 'preauth' ? 'reserved' : 'spent'
-      trace.payment = model.count(facts, verdict, now(), state, options)
+      trace.payment = model.count(facts, verdict, now(), state)
       if (action.do === 'trade') trace.payment.amountMicro = filledMicro(answer.response, facts)
     }
   }
@@ -538,10 +531,7 @@ async function playAction(
             ? null
             : differ('refused: the token is used, expired or for less', response)
         }
-        const { trace, disagreement } = await pay(service, game, action, facts, tokenBody, {
-          takesOver: reservation,
-          ...reservation.grants,
-        })
+        const { trace, disagreement } = await pay(service, game, action, facts, tokenBody, { takesOver: reservation })
         outcomes.push(`${action.do}-token:${trace.answer.outcome}`)
         return disagreement
       }
@@ -618,7 +608,7 @@ async function playAction(
           return read.body.token ? differ(`no token: ${describeVerdict(verdict)}`, read) : null
         if (response.status !== 200) return differ('200: approved', response)
         if (!read.body.token) return differ('a token after the approval', read)
-        const payment = model.count(trace.facts, verdict, now(), 'reserved', options)
+        const payment = model.count(trace.facts, verdict, now(), 'reserved')
         traces.set(trace.action.name, {
           ...trace,
           at: now(),
@@ -678,16 +668,6 @@ async function playAction(
       currentKeys.set(action.key, response.body.key_id)
       headers.set(action.key, { 'x-api-key': response.body.api_key })
       return null
-    }
-
-    case 'unfreeze': {
-      const response = await service.post(
-        '/api/control-tower',
-        { action: 'unfreeze', agent_id: action.agent_id },
-        headers.get('owner')!,
-      )
-      model.frozen.delete(action.agent_id)
-      return response.status === 200 ? null : differ('200: unfrozen', response)
     }
 
     case 'end': {
@@ -797,5 +777,3 @@ export async function shortenWorld(play: (world: World) => Promise<Disagreement 
   const disagreement = await play(shortest)
   return { world: shortest, disagreement }
 }
-
-export type { Doors }

@@ -78,7 +78,6 @@ export type Action =
   | { name: string; do: 'approve'; of: string; key: string }
   | { name: string; do: 'override'; of: string; key: string }
   | { name: string; do: 'rotate'; key: string }
-  | { name: string; do: 'unfreeze'; agent_id: string }
   | { name: string; do: 'make'; rule: RuleSpec }
   | { name: string; do: 'end'; rule: string }
   | { name: string; do: 'limit'; budget: string; limit: number }
@@ -115,9 +114,6 @@ const AGENTS = [...LANES, ...SPENDERS]
 const TEAMS = ['red', 'blue']
 const TAGS = { project: ['apollo', 'zeus'], env: ['prod', 'test'] }
 const SESSIONS = ['s1', 's2']
-
-/** Doors and fields that the worlds use. */
-export type Doors = { trades: boolean; boundKeys: boolean; mandateOnRuns: boolean }
 
 /** Every world begins and ends in this year. */
 const YEAR_OF_WORLDS = 2027
@@ -157,7 +153,7 @@ export type Random = ReturnType<typeof createRandom>
 /** USDC in steps of a tenth of a cent, so that sums meet limits exactly now and then. */
 const usdc = (random: Random, from: number, to: number) => random.int(from, to) / 1_000
 
-export function randomWorld(seed: number, doors: Doors): World {
+export function randomWorld(seed: number): World {
   const random = createRandom(seed)
   const { int, pick, chance, weighted } = random
 
@@ -165,7 +161,7 @@ export function randomWorld(seed: number, doors: Doors): World {
     { name: 'owner', madeBy: 'onboarding', scopes: ['read', 'run', 'control', 'mandate', 'keys'] },
   ]
   if (chance(0.6)) keys.push({ name: 'agent', madeBy: 'operator', scopes: ['read', 'run'] })
-  if (doors.boundKeys && chance(0.5))
+  if (chance(0.5))
     keys.push({
       name: 'bound',
       madeBy: 'owner',
@@ -173,7 +169,7 @@ export function randomWorld(seed: number, doors: Doors): World {
       ...(chance(0.8) && { spender: pick(SPENDERS) }),
       ...(chance(0.6) && { team: pick(TEAMS) }),
     })
-  if (doors.boundKeys && chance(0.25))
+  if (chance(0.25))
     keys.push({
       name: 'bound2',
       madeBy: 'owner',
@@ -228,10 +224,10 @@ export function randomWorld(seed: number, doors: Doors): World {
       [2, () => ({ allowed_hours_utc: { start: int(12, 23), end: int(0, 11) } })],
       [14, () => ({ require_approval_above_usdc: usdc(random, 6, 20) })],
       [counting ? 1 : 3, () => ({ require_preauth: true })],
-      [doors.trades ? 5 : 0, () => ({ denied_instruments: [pick(['spend', 'crypto', 'BTC-USD', 'perp'])] })],
-      [doors.trades ? 3 : 0, () => ({ allowed_instruments: random.some(['spend', 'crypto', 'BTC-USD']) })],
+      [5, () => ({ denied_instruments: [pick(['spend', 'crypto', 'BTC-USD', 'perp'])] })],
+      [3, () => ({ allowed_instruments: random.some(['spend', 'crypto', 'BTC-USD']) })],
       [
-        doors.trades ? 6 : 0,
+        6,
         () => ({
           max_notional_usdc: usdc(random, 8, 40),
           ...(chance(0.5) && { max_per_day_usdc: usdc(random, 15, 70) }),
@@ -348,10 +344,11 @@ export function randomWorld(seed: number, doors: Doors): World {
   const ruleCount = int(2, 6)
   while (rules.length < ruleCount) rules.push(makeRule((letter) => ruleName(letter)))
 
-  const makers = actionMakers(random, keys, rules, doors)
+  const makers = actionMakers(random, keys, rules)
   const actions: Action[] = []
   let waited = 0
-  const actionCount = int(6, 12)
+  // Decisions and closes that find nothing to decide or close send nothing, so there are a few more.
+  const actionCount = int(7, 14)
   while (actions.length < actionCount) {
     const name = `a${actions.length + 1}`
     const preauths = actions.filter((action) => action.do === 'preauth')
@@ -360,7 +357,7 @@ export function randomWorld(seed: number, doors: Doors): World {
     const next = weighted<() => Action | null>([
       [34, () => makers.run(name)],
       [24, () => makers.preauth(name)],
-      [doors.trades ? 16 : 0, () => makers.trade(name)],
+      [16, () => makers.trade(name)],
       [
         9,
         () =>
@@ -375,18 +372,20 @@ export function randomWorld(seed: number, doors: Doors): World {
               },
       ],
       [
-        12,
+        24,
         () => {
           const own = preauths.filter(
             ({ merchant, agent_id }) => merchant.id === 'countersign' && agent_id.endsWith('-v1'),
           )
           if (own.length === 0) return null
           const preauth = pick(own)
-          return { ...makers.run(name), agent_id: preauth.agent_id, key: preauth.key, preauth: preauth.name }
+          // Such a run uses the mandate of the pre-authorisation.
+          const { mandate: _, ...run } = makers.run(name)
+          return { ...run, agent_id: preauth.agent_id, key: preauth.key, preauth: preauth.name }
         },
       ],
-      [12, () => (payables.length === 0 ? null : { name, do: 'approve', of: '*', key: decider() })],
-      [7, () => (payables.length === 0 ? null : { name, do: 'override', of: '*', key: decider() })],
+      [20, () => (payables.length === 0 ? null : { name, do: 'approve', of: '*', key: decider() })],
+      [12, () => (payables.length === 0 ? null : { name, do: 'override', of: '*', key: decider() })],
       [
         16,
         () => {
@@ -419,18 +418,24 @@ export function randomWorld(seed: number, doors: Doors): World {
 }
 
 /** Requests through each door, with every optional field present or left out. */
-export function actionMakers(random: Random, keys: KeySpec[], rules: RuleSpec[], doors: Doors) {
+export function actionMakers(random: Random, keys: KeySpec[], rules: RuleSpec[]) {
   const { int, pick, chance } = random
   const spendingKeys = keys.filter(({ scopes }) => scopes.includes('run')).map(({ name }) => name)
-  const fields = (): Fields => ({
-    ...(chance(0.7) && { spender: pick(SPENDERS) }),
-    ...(chance(0.8) && {
-      tags: {
-        ...(chance(0.9) && { project: pick(TAGS.project) }),
-        ...(chance(0.8) && { env: pick(TAGS.env) }),
-      },
-    }),
-  })
+  /** The key, and the fields of who spends; a bound key names another spender now and then, which is refused. */
+  const spending = (): Fields & { key: string } => {
+    const key = pick(spendingKeys)
+    const bound = keys.find(({ name }) => name === key)!.spender
+    return {
+      key,
+      ...(chance(0.7) && { spender: bound !== undefined && chance(0.85) ? bound : pick(SPENDERS) }),
+      ...(chance(0.8) && {
+        tags: {
+          ...(chance(0.9) && { project: pick(TAGS.project) }),
+          ...(chance(0.8) && { env: pick(TAGS.env) }),
+        },
+      }),
+    }
+  }
   const mandateField = () => {
     const mandates = rules.filter((other) => other.make === 'mandate')
     return mandates.length > 0 && chance(0.2) ? { mandate: pick(mandates).name } : {}
@@ -445,33 +450,34 @@ export function actionMakers(random: Random, keys: KeySpec[], rules: RuleSpec[],
     run: (name: string): RunAction => ({
       name,
       do: chance(0.7) ? 'run' : 'loop',
-      key: pick(spendingKeys),
       task: int(0, TASKS.length - 1),
       ...(chance(0.75) && { agent_id: pick(LANES) }),
       ...(chance(0.6) && { session_id: pick(SESSIONS) }),
-      ...fields(),
-      ...(doors.mandateOnRuns && mandateField()),
+      ...spending(),
+      ...mandateField(),
       ...(chance(0.06) && { fails: true }),
     }),
-    preauth: (name: string): PreauthAction => ({
-      name,
-      do: 'preauth',
-      key: pick(spendingKeys),
-      agent_id: pick(AGENTS),
-      merchant: merchant(),
-      amount: usdc(random, 5, 30),
-      ...fields(),
-      ...mandateField(),
-    }),
+    preauth: (name: string): PreauthAction => {
+      // Some are for our own lanes, so that a run can bring the token.
+      const ownLane = chance(0.3)
+      return {
+        name,
+        do: 'preauth',
+        agent_id: pick(ownLane ? LANES : AGENTS),
+        merchant: ownLane ? { id: 'countersign' } : merchant(),
+        amount: usdc(random, ownLane ? 13 : 5, 30),
+        ...spending(),
+        ...mandateField(),
+      }
+    },
     trade: (name: string): TradeAction => ({
       name,
       do: 'trade',
-      key: pick(spendingKeys),
       instrument: chance(0.7) ? 'spend' : 'crypto',
       merchant: pick(['maps.example', 'shop-9']),
       amount: usdc(random, 5, 30),
       ...(chance(0.5) && { agent_id: pick(AGENTS) }),
-      ...fields(),
+      ...spending(),
       ...mandateField(),
     }),
   }
