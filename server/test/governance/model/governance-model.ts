@@ -296,7 +296,7 @@ export function createGovernanceModel() {
   }
 
   /** Why a mandate does not fit, or null when it does. */
-  function misfit(mandate: Mandate, facts: Facts, now: number): string | null {
+  function misfit(mandate: Mandate, facts: Facts, now: number, counted = true): string | null {
     if (mandate.revoked || now < mandate.startsAt || now >= mandate.expiresAt) return 'not active'
     if (mandate.agentId !== null && !facts.agentNames.includes(mandate.agentId)) return 'agent_id'
     if (mandate.holderKeyId !== null && mandate.holderKeyId !== facts.keyId) return 'holder_key_id'
@@ -306,6 +306,7 @@ export function createGovernanceModel() {
       return 'payment.allowed_payees'
     if (mandate.notBefore !== null && now < mandate.notBefore) return 'payment.execution_date'
     if (mandate.notAfter !== null && now > mandate.notAfter) return 'payment.execution_date'
+    if (!counted) return null
     const { spent, reserved, occurrences, used } = mandateUsage(mandate.id)
     if (mandate.budgetMax !== null && spent + reserved + facts.amountMicro > mandate.budgetMax) return 'payment.budget'
     if (mandate.recurrence !== null) {
@@ -354,13 +355,13 @@ export function createGovernanceModel() {
     return { mandateId: null, refusals }
   }
 
-  /** A run that takes over a reservation keeps its mandate, which must still be valid. */
-  function reservedMandate(own: Payment, now: number): { mandateId: string | null; refusals: Refusal[] } {
-    const mandate = own.mandateId === null ? undefined : mandates.get(own.mandateId)
-    const ended = mandate !== undefined && (mandate.revoked || now >= mandate.expiresAt)
+  /** A run that takes over a reservation keeps its mandate, which must fit the run too; it is counted already. */
+  function reservedMandate(own: Payment, facts: Facts, now: number): { mandateId: string | null; refusals: Refusal[] } {
+    if (own.mandateId === null) return chooseMandate(facts, now)
+    const rule = misfit(mandates.get(own.mandateId)!, facts, now, false)
     return {
       mandateId: own.mandateId,
-      refusals: ended ? [{ by: 'mandate', id: mandate.id, rule: 'not active', error: 'policy_blocked' }] : [],
+      refusals: rule === null ? [] : [{ by: 'mandate', id: own.mandateId, rule, error: 'policy_blocked' }],
     }
   }
 
@@ -494,7 +495,7 @@ export function createGovernanceModel() {
     for (const name of facts.agentNames)
       if (frozen.has(name)) refusals.push({ by: 'freeze', id: name, rule: 'frozen', error: 'policy_blocked' })
 
-    const chosen = own ? reservedMandate(own, now) : chooseMandate(facts, now)
+    const chosen = own ? reservedMandate(own, facts, now) : chooseMandate(facts, now)
     refusals.push(...chosen.refusals)
 
     const limits = new Set<string>()
@@ -609,7 +610,7 @@ export function createGovernanceModel() {
         state: 'spent',
         budgets: new Set(budgetsLeft),
         limits: new Set(limitsLeft),
-        mandateId: null,
+        mandateId: payment.mandateId === null ? verdict.mandateId : null,
         granted: new Set(),
         takenOver: true,
       })
