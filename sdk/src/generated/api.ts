@@ -2478,6 +2478,12 @@ export interface components {
             /** @enum {string} */
             domain: "core";
             agent_id: string;
+            /** @description Who spends; `key:<id>` where nothing named a spender. */
+            spender: string;
+            team: string | null;
+            tags: {
+                [key: string]: string;
+            };
             run_id: string;
             preauth_id: string | null;
             decision_id: string;

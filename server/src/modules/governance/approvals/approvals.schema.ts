@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
 import { nullable, oneOf } from '../../../platform/schema.ts'
+import { payerRecord } from '../payer.schema.ts'
 import { Id, IdempotencyKey, openObject } from '../schema-helpers.ts'
 
 export const ApprovalsQuery = Type.Object(
@@ -27,6 +28,7 @@ export const Approval = Type.Object(
     action: Type.String(),
     domain: Type.Literal('core'),
     agent_id: Type.String(),
+    ...payerRecord,
     run_id: Type.String(),
     preauth_id: nullable(Type.String()),
     decision_id: Type.String(),
