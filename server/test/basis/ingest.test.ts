@@ -417,4 +417,4 @@ test('one round of pruning deletes more than one batch', async () => {
   node.clock.advance(401 * 86_400_000)
   await pruneInBatches(node.basis.prune)
   expect((await database.pool.query('select count(*)::int as rows from basis_readings')).rows).toEqual([{ rows: 0 }])
-})
+}, 120_000)

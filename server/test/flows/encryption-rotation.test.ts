@@ -112,7 +112,7 @@ test('ENCRYPTION_KEY is replaced: keys, sessions and secrets go on working, and 
   } finally {
     await receiver.close()
   }
-})
+}, 120_000)
 
 test('a value that a late process wrote with the earlier key keeps that key from being left out', async () => {
   const before = await start(OLD)

@@ -281,7 +281,8 @@ describe('budgets by scope, window and parent', () => {
     expect((await preauth(tenant, { tags: { project: 'zeus' }, merchant: { id: 'maps' } })).status).toBe(201)
     expect((await preauth(bound, { tags })).status).toBe(201)
     expect(await spentIn(tenant, 'tag')).toMatchObject({ reserved: 2 })
-    expect(await spentIn(tenant, 'key')).toMatchObject({ reserved: 2 })
+    // A key's budget counts what the keys pay that it made.
+    expect(await spentIn(tenant, 'key')).toMatchObject({ reserved: 3 })
     expect(await spentIn(tenant, 'shop')).toMatchObject({ reserved: 2 })
     const foreign = { scope: { type: 'key', id: 'key_unknown' }, limit_usdc: 1 }
     expect((await post('/api/budgets', foreign, tenant)).status).toBe(400)
