@@ -207,7 +207,7 @@ describe('the trace of a decision', () => {
     } while (cursor)
     expect(new Set(ids).size).toBe(61)
     expect(ids).toHaveLength(61)
-  })
+  }, 120_000)
 
   test('the answer of a simulation is bounded, however many rules the draft has', async () => {
     const tenant = await richTenant(world)
