@@ -92,6 +92,7 @@ const withPolicy =
 const mandateOf = (world: World) =>
   post(world, '/api/mandates', {
     name: 'Groceries',
+    agent_id: 'buyer',
     constraints: [{ type: 'payment.budget', currency: 'USDC', max: '600000' }],
   })
 
@@ -136,6 +137,7 @@ const authorizeBody = (agent_id: string) => ({
 const tradeBody = (world: World, quantity: number) => ({
   tenant_id: world.caller.tenantId,
   symbol: 'BTC-USD',
+  agent_id: 'trader',
   instrument_type: 'crypto',
   side: 'buy',
   quantity,
@@ -146,6 +148,7 @@ const tradeBody = (world: World, quantity: number) => ({
 const waitingTradeBody = (world: World) => ({
   tenant_id: world.caller.tenantId,
   symbol: 'BTC-PERP',
+  agent_id: 'trader',
   instrument_type: 'perp',
   side: 'long',
   quantity: 0.01,

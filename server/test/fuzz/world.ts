@@ -199,6 +199,7 @@ async function createVictimRows(make: Make, victim: Tenant, receiverUrl: string)
   const budget = await post('/api/budgets', { budget_id: unique('budget'), window: 'day', limit_usdc: 50 })
   const mandate = await post('/api/mandates', {
     name: CANARY,
+    agent_id: 'comedian-v1',
     constraints: [{ type: 'payment.budget', currency: 'USDC', max: '600000' }],
   })
   const preauth = await post('/api/pre-auth', {

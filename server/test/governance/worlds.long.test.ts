@@ -4,7 +4,7 @@ import { randomWorld, TASKS } from './model/random-worlds.ts'
 import { openWorld, richTenant, run, type World as Service } from './world.ts'
 
 /** `npm run test:soak -- worlds` plays 3,000; `WORLD_SEED=17 WORLDS=1` plays one of them again. */
-const COUNT = Number(process.env.WORLDS ?? 200)
+const COUNT = Number(process.env.WORLDS ?? 250)
 const FIRST_SEED = Number(process.env.WORLD_SEED ?? 1)
 const MOST_REPORTS = Number(process.env.WORLD_REPORTS ?? 3)
 
