@@ -4707,6 +4707,12 @@ export interface components {
             /** @description `field_required`: a rule selects by a field that is left out. */
             code?: string;
             field_required?: string;
+            decided_by?: {
+                [key: string]: unknown;
+            } | null;
+            smallest_change?: {
+                [key: string]: unknown;
+            }[];
             /** Format: uuid */
             run_id: string;
             status: "rejected" | "cancelled";

@@ -215,6 +215,8 @@ export const RhRunRefused = Type.Object(
     policy_results: Type.Optional(PolicyResults),
     code: Type.Optional(Type.String({ description: '`field_required`: a rule selects by a field that is left out.' })),
     field_required: Type.Optional(Type.String()),
+    decided_by: Type.Optional(nullable(openObject('The policy, budget or mandate and the rule that decided.'))),
+    smallest_change: Type.Optional(Type.Array(openObject('The least that would have to be different.'))),
     run_id: uuid,
     status: oneOf(['rejected', 'cancelled']),
     instrument_type: InstrumentType,
