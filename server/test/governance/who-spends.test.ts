@@ -37,8 +37,8 @@ const boundKey = async (tenant: Tenant, bond: Body): Promise<Tenant> => {
 }
 const spentIn = async (tenant: Tenant, budgetId: string) => {
   const { body } = await world.get('/api/budgets', tenant.headers)
-  const found = body.budgets.find((candidate: { budget_id: string }) => candidate.budget_id === budgetId)
-  return { spent: found.spent_usdc, reserved: found.reserved_usdc }
+  const budgetRecord = body.budgets.find((candidate: { budget_id: string }) => candidate.budget_id === budgetId)
+  return { spent: budgetRecord.spent_usdc, reserved: budgetRecord.reserved_usdc }
 }
 const fieldRequired = (field: string) => ({ error: 'policy_blocked', code: 'field_required', field_required: field })
 
@@ -286,8 +286,11 @@ describe('budgets by scope, window and parent', () => {
     expect(await spentIn(tenant, 'shop')).toMatchObject({ reserved: 2 })
     const foreign = { scope: { type: 'key', id: 'key_unknown' }, limit_usdc: 1 }
     expect((await post('/api/budgets', foreign, tenant)).status).toBe(400)
-    const notATag = { scope: { type: 'tag', id: 'apollo' }, limit_usdc: 1 }
-    expect((await post('/api/budgets', notATag, tenant)).status).toBe(400)
+    // A tag that no request can send would refuse everything.
+    for (const id of ['apollo', '=apollo', 'two words=apollo', 'project='])
+      expect((await post('/api/budgets', { scope: { type: 'tag', id }, limit_usdc: 1 }, tenant)).status, id).toBe(400)
+    const rules = [{ field: 'tags.two words', op: '=', value: 'x', effect: 'deny' }]
+    expect((await post('/api/policies', { name: 'p', rules }, tenant)).status).toBe(400)
   })
 
   test('applies_to says which payments count', async () => {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { TAG_NAME } from './assess/payment-facts.ts'
 
 /** At most so many tags on one payment. */
 const MAX_TAGS = 8
@@ -13,7 +14,7 @@ export const payerFields = {
     }),
   ),
   tags: Type.Optional(
-    Type.Record(Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$' }), Type.String({ minLength: 1, maxLength: 200 }), {
+    Type.Record(Type.String({ pattern: `^${TAG_NAME}$` }), Type.String({ minLength: 1, maxLength: 200 }), {
       maxProperties: MAX_TAGS,
       additionalProperties: false,
       description:

@@ -26,16 +26,16 @@ export function readLineage(keys: readonly KeyOrigin[]) {
   /** Everything that one walks to from the key, rotations included; not the key and its own rotations. */
   const walk = (keyId: string, stepsFrom: (id: string) => readonly (string | null | undefined)[]): Set<string> => {
     const start = rotationsOf(keyId)
-    const found = new Set(start)
+    const lineage = new Set(start)
     const queue = [...start]
     for (let id = queue.pop(); id !== undefined; id = queue.pop())
       for (const reached of stepsFrom(id)) {
-        if (!reached || found.has(reached)) continue
-        for (const rotation of rotationsOf(reached)) found.add(rotation)
+        if (!reached || lineage.has(reached)) continue
+        for (const rotation of rotationsOf(reached)) lineage.add(rotation)
         queue.push(...rotationsOf(reached))
       }
-    for (const id of start) found.delete(id)
-    return found
+    for (const id of start) lineage.delete(id)
+    return lineage
   }
 
   return {

@@ -72,8 +72,8 @@ export function createApiKeys(deps: ApiKeysDeps) {
   }
 
   const requireMandates = async (tx: Tx, tenantId: string, ids: readonly string[]) => {
-    const found = await deps.findMandateIds(tx, tenantId, ids)
-    const unknown = ids.find((id) => !found.includes(id))
+    const mandateIds = await deps.findMandateIds(tx, tenantId, ids)
+    const unknown = ids.find((id) => !mandateIds.includes(id))
     if (unknown !== undefined) throw invalid(`body/mandate_ids: there is no mandate '${unknown}'.`)
   }
 

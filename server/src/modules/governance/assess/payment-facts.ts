@@ -32,6 +32,9 @@ export type PaymentFacts = {
 
 export type Tags = Readonly<Record<string, string>>
 
+/** What a tag may be called. A rule about another name would refuse everything, because no request can send it. */
+export const TAG_NAME = '[A-Za-z0-9_.-]{1,64}'
+
 /** A rule about an agent is about the lane or the named agent, and the spender. */
 export const agentNames = ({ agentId, spender }: Pick<PaymentFacts, 'agentId' | 'spender'>): string[] => [
   ...new Set([agentId, spender].filter((name) => name !== null)),

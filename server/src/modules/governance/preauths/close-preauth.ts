@@ -197,8 +197,8 @@ export async function closePreauth(
   // Without a request there is nothing to hide.
   const salt = row.request_hash === null ? null : deps.ids.salt()
   const payer = evidence?.transfers.find((transfer) => transfer.value === chargedMicro)?.from.toLowerCase() ?? row.payer
-  const seen = whoSaw(report, verified)
-  const draft = draftReceipt(row, { ...report, ...seen, payer, selfApproved: await isSelfApproved(tx, row) }, at)
+  const statement = statementOf(report, verified)
+  const draft = draftReceipt(row, { ...report, ...statement, payer, selfApproved: await isSelfApproved(tx, row) }, at)
   const receipt = deps.receipts.sign({
     ...draft,
     receipt_id: deps.ids.next('rcpt'),
@@ -209,8 +209,8 @@ export async function closePreauth(
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
-    outcome: seen.status,
-    asserted_by: seen.assertedBy,
+    outcome: statement.status,
+    asserted_by: statement.assertedBy,
     charged: chargedMicro.toString(),
     transaction,
     verified_onchain: verified,
@@ -233,9 +233,10 @@ export async function closePreauth(
     transaction,
     verified_onchain: verified,
     matching: matchingCount,
-    settlement_status: seen.status,
-    asserted_by: seen.assertedBy,
-    check_at: seen.status === 'reported' && canBeChecked ? new Date(at.getTime() + FIRST_CHECK_MS).toISOString() : null,
+    settlement_status: statement.status,
+    asserted_by: statement.assertedBy,
+    check_at:
+      statement.status === 'reported' && canBeChecked ? new Date(at.getTime() + FIRST_CHECK_MS).toISOString() : null,
     receipt: receipt.row,
     receipt_salt: salt,
     audit: {
@@ -245,7 +246,7 @@ export async function closePreauth(
       occurred_at: at.toISOString(),
       actor,
       subject: row.id,
-      decision: seen.status,
+      decision: statement.status,
       policy_ids: policyIds(row.policy_results as RuleResult[]),
       input_hash: row.action_hash,
       data: { ...eventData, ...(report.receipt !== undefined && { evidence_hash: hashJson(report.receipt) }) },
@@ -263,13 +264,13 @@ export async function closePreauth(
         preauth_id: row.id,
         run_id: row.run_id,
         status: 'closed',
-        outcome: seen.status,
+        outcome: statement.status,
         ...closeResult,
         verified_onchain: verified,
         transaction,
         settlement: {
-          status: seen.status,
-          asserted_by: seen.assertedBy,
+          status: statement.status,
+          asserted_by: statement.assertedBy,
           transaction,
           amount: chargedMicro.toString(),
           reason: null,
@@ -291,7 +292,7 @@ export async function closePreauth(
 }
 
 /** What a close may state: that the payment was seen on the chain, or what its tenant reported. */
-function whoSaw(
+function statementOf(
   { outcome }: Pick<Report, 'outcome'>,
   verified: boolean | null,
 ): { status: 'settled' | 'reported' | 'failed' | 'voided'; assertedBy: 'chain' | 'reported' } {

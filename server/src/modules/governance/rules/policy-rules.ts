@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
-import { agentNames, normalizeName, type PaymentFacts } from '../assess/payment-facts.ts'
+import { agentNames, normalizeName, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
 import type { Finding } from './rule-result.ts'
 
 /** The fields that a rule can compare; also `tags.<name>`. Money is compared in micro-USDC, never as a float. */
@@ -32,7 +32,7 @@ type Field = {
 }
 type FieldName = keyof typeof fields | `tags.${string}`
 
-const TAG_FIELD = /^tags\.(.{1,64})$/s
+const TAG_FIELD = new RegExp(`^tags\\.(${TAG_NAME})$`)
 
 /** The name of the tag that a field like `tags.project` compares. */
 export const tagOf = (field: string): string | undefined => TAG_FIELD.exec(field)?.[1]

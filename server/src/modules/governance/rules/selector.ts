@@ -1,5 +1,5 @@
 import { invalid } from '../../../platform/problem.ts'
-import { agentNames, isAddress, normalizeName, type PaymentFacts } from '../assess/payment-facts.ts'
+import { agentNames, isAddress, normalizeName, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
 
 /** Which payments a budget or a policy is for. */
 export type Selector =
@@ -44,9 +44,12 @@ export const readTag = (text: string): [string, string] => {
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** Refuses what is not `name=value`. */
+const TAG = new RegExp(`^${TAG_NAME}=.{1,200}$`, 's')
+
+/** Refuses what is not `name=value`, as a request can send it. */
 export function requireTag(path: string, text: string): void {
-  if (text.indexOf('=') < 1) throw invalid(`${path} must be a tag as "name=value".`)
+  if (!TAG.test(text))
+    throw invalid(`${path} must be a tag as "name=value"; the name has letters, digits, dots, dashes and underscores.`)
 }
 
 export const missingAgent = (facts: PaymentFacts): MissingField | undefined =>
