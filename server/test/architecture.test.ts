@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-/** Import rules: proof ← platform ← modules ← adapters ← app.ts ← commands; sdk → proof; web → sdk. */
+/** Import rules: proof ← platform ← modules ← adapters ← app.ts ← commands; sdk → proof; cli, web → sdk. */
 const root = resolve(import.meta.dirname, '../..')
 
 // A module may import only modules listed before it.
@@ -141,7 +141,7 @@ function findCircles(imports: Import[]): string[] {
   return circles
 }
 
-describe.each(['proof', 'sdk', 'web', 'server'])('imports of %s', (name) => {
+describe.each(['proof', 'sdk', 'cli', 'web', 'server'])('imports of %s', (name) => {
   const imports = sources(name)
     .filter((path) => !/\.test\.tsx?$|\/test\//.test(path))
     .flatMap(importsOf)
@@ -166,8 +166,8 @@ test('proof imports only itself and @noble, so that it runs in a browser', () =>
   expect(describeImports(violations)).toEqual([])
 })
 
-test('sdk and web import nothing of the server', () => {
-  const violations = [...sources('sdk'), ...sources('web')]
+test('sdk, cli and web import nothing of the server', () => {
+  const violations = [...sources('sdk'), ...sources('cli'), ...sources('web')]
     .filter((path) => !isTest(path))
     .flatMap(importsOf)
     .filter(({ to }) => to.startsWith('server/') || to.startsWith('@countersign/server'))

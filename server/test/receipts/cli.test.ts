@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { attestationSigningBytes, evidenceHash } from '@countersign/proof'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { verify } from '../../../sdk/src/cli/verify.ts'
+import { verify } from '../../../cli/src/commands/verify.ts'
 import { createOutbox } from '../../src/platform/outbox.ts'
 import { createReceiptsFixture, createTestDatabase, ORIGIN, testKeys } from './helpers.ts'
 
@@ -58,7 +58,7 @@ const runWith = (env: Record<string, string>, ...args: string[]): Promise<{ code
   new Promise((finish) =>
     execFile(
       process.execPath,
-      [resolve('sdk/bin/countersign.mjs'), ...args],
+      [resolve('cli/bin/countersign.mjs'), ...args],
       { env: { ...process.env, ...env } },
       (error, out, err) => finish({ code: error ? Number(error.code) : 0, out, err }),
     ),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifyOpening, verifyReceipt } from '@countersign/proof'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { verify } from '../../../sdk/src/cli/verify.ts'
+import { verify } from '../../../cli/src/commands/verify.ts'
 import { hashJson, sha256 } from '../../src/platform/canonical.ts'
 import { failingLane, startWorld, type World } from '../money/world.ts'
 

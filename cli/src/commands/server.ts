@@ -1,15 +1,17 @@
 import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 
-/** Commands for operators, which run the server's own commands in a child process. */
-const serverMain = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.url))
+/** Commands of the server, run in a child process because the server may need a newer Node than this one. */
+export function findServer(): string {
+  const manifest = createRequire(import.meta.url).resolve('@countersign/server/package.json')
+  return join(dirname(manifest), 'bin', 'countersign-server.mjs')
+}
 
-const runServer = (...args: string[]) =>
+export const runServer = (...args: string[]) =>
   new Promise<never>(() => {
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', serverMain, ...args], {
-      stdio: 'inherit',
-    })
+    const child = spawn(process.execPath, [findServer(), ...args], { stdio: 'inherit' })
     child.on('exit', (code) => process.exit(code ?? 1))
   })
 

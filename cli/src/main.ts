@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import { benchmarkCommand, ledgerCommand } from './commands/server.ts'
+import { verifyCommand } from './commands/verify.ts'
 import { UnreadableEvidenceError } from './evidence.ts'
-import { benchmarkCommand, ledgerCommand } from './server-commands.ts'
-import { verifyCommand } from './verify.ts'
 
 /** Exit codes: 0 valid, 1 not valid, 2 could not be checked. */
 const program = new Command('countersign')

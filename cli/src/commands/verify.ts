@@ -19,7 +19,7 @@ import {
   readJson,
   readKeySet,
   UnreadableEvidenceError,
-} from './evidence.ts'
+} from '../evidence.ts'
 
 type Options = {
   jwks?: string
