@@ -1,13 +1,8 @@
-/** A `fetch` that pays with the official x402 client and one account, for `createClient({ fetch })` or on its own. */
-export type PayingAccount = {
-  address: `0x${string}`
-  signTypedData(message: {
-    domain: Record<string, unknown>
-    types: Record<string, unknown>
-    primaryType: string
-    message: Record<string, unknown>
-  }): Promise<`0x${string}`>
-}
+import type { PayingAccount } from './client-types.ts'
+import { DevelopmentChainRefused } from './errors.ts'
+
+export type { PayingAccount } from './client-types.ts'
+export { DevelopmentChainRefused } from './errors.ts'
 
 export type PayOptions = {
   fetch?: typeof fetch
@@ -20,19 +15,12 @@ export type PayOptions = {
   allowDevelopmentChain?: boolean
 }
 
-/** A 402 of a development chain, which was not signed. */
-export class DevelopmentChainRefused extends Error {
-  constructor() {
-    super(
-      "This 402 is from a development chain that has Base's chain id and USDC address: with a key that has money on Base the signature would be live. Pay with createDevelopmentAccount(), or set allowDevelopmentChain.",
-    )
-    this.name = 'DevelopmentChainRefused'
-  }
-}
-
 const NETWORK = 'eip155:8453'
 
-/** The payment libraries are loaded on first use, so that reading and verifying do not need them. */
+/**
+ * A `fetch` that pays with the official x402 client and one account, for `createClient({ fetch })` or on its own.
+ * The payment libraries are loaded on first use, so that reading and verifying do not need them.
+ */
 export async function payingFetch(account: PayingAccount, options: PayOptions = {}): Promise<typeof fetch> {
   const [{ wrapFetchWithPaymentFromConfig }, { ExactEvmScheme }] = await Promise.all([
     import('@x402/fetch'),
