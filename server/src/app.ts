@@ -49,6 +49,7 @@ import { failedSettlementsDue, runsUnfinished, settlementsDue } from './modules/
 import { createExecuteRun } from './modules/runs/execute-run.ts'
 import type { Lane } from './modules/runs/lane.ts'
 import type { RunStep } from './modules/runs/paid-unit.ts'
+import { probeResponse } from './modules/runs/payment-required.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
 import { dropOldRuns, makePartitions } from './modules/runs/retention.ts'
@@ -289,6 +290,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       readSettledMicro: governance.readSettledMicro,
       findLane: catalog.find,
       pricingVersion: catalog.version,
+      priceRange: catalog.priceRange,
       chooseLane: routing.routeRun,
       assess: governance.assess,
       recordRefusal: governance.refuse,
@@ -410,6 +412,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     runsRoutes(app, {
       runs: createRuns({ db, findAudit: observe.auditLinks.find }),
       executeRun,
+      answerProbe: (kind, requestId) => probeResponse(runDeps, kind, requestId),
       limits: { payerPerMinute: limits.keyPerMinute },
     })
     paymentsRoutes(app, settlements)

@@ -5494,7 +5494,19 @@ export interface components {
             reason: string;
             price_usdc: number;
             amount: string;
-            quote: string;
+            /** @description Binds the price to exactly this request; a probe gets none. */
+            quote?: string;
+            /** @description Only for a call with neither body nor content type. */
+            price_range?: {
+                min_usdc: number;
+                max_usdc: number;
+                min_amount: string;
+                max_amount: string;
+            };
+            /** @description The JSON Schema of the body, only for a call with neither body nor content type. */
+            input_schema?: {
+                [key: string]: unknown;
+            };
             /** @enum {number} */
             x402Version: 1;
             accepts: {

@@ -5,7 +5,7 @@ import type { Notifications } from '../../platform/notifications.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { wilsonInterval } from '../../platform/wilson.ts'
 import { changeLane, readLaneChanges, readLaneStats, readLaneTrust } from './catalog.store.ts'
-import { buildPriceList, type Lane, type LaneChange, type PriceList, priceRecord } from './price-list.ts'
+import { buildPriceList, type Lane, type LaneChange, type PriceList, priceRange, priceRecord } from './price-list.ts'
 
 export type CatalogDeps = {
   db: Db
@@ -40,6 +40,7 @@ export async function createCatalog(deps: CatalogDeps) {
 
   return {
     version: () => priceList.version,
+    priceRange: (kind: 'run' | 'loop') => priceRange(priceList, kind),
     /** The lanes that accept runs, without the fallback lane. */
     active: () => priceList.lanes.filter((lane) => lane.status === 'active'),
     all: () => priceList.lanes,

@@ -62,6 +62,15 @@ export function buildPriceList(changes: readonly LaneChange[]): PriceList {
   }
 }
 
+/** The lowest and the highest price of a run, which has the fee in it, or of a loop, which has not. */
+export function priceRange({ lanes, fallback }: Pick<PriceList, 'lanes' | 'fallback'>, kind: 'run' | 'loop') {
+  const prices = [...lanes, fallback].map((lane) => (kind === 'run' ? lane.priceMicro : lane.basePriceMicro))
+  return {
+    minMicro: prices.reduce((a, b) => (b < a ? b : a)),
+    maxMicro: prices.reduce((a, b) => (b > a ? b : a)),
+  }
+}
+
 function toLane(row: PriceListEntry & LaneChange): Lane {
   const basePriceMicro = BigInt(row.base_price_micro)
   return {

@@ -1,5 +1,5 @@
 import { usdcFromMicro } from '../../platform/money.ts'
-import { costModel, FEE_MICRO, type Lane, priceRecord } from './price-list.ts'
+import { costModel, FEE_MICRO, type Lane, priceRange, priceRecord } from './price-list.ts'
 
 export const freeEndpoints = [
   { path: '/api/health', purpose: 'Is the service well, and the parts it needs?' },
@@ -48,12 +48,13 @@ export const capabilities = () => ({
 export function pricingSurface(version: string, lanes: readonly Lane[], fallback: Lane) {
   const records = lanes.map(priceRecord)
   const cheapest = lanes.reduce((a, b) => (b.priceMicro < a.priceMicro ? b : a), fallback)
-  const mostExpensive = lanes.reduce((a, b) => (b.priceMicro > a.priceMicro ? b : a), fallback)
   const testLane = lanes.find((lane) => lane.agentId === 'comedian-v1') ?? cheapest
-  const min = usdcFromMicro(cheapest.priceMicro)
-  const max = usdcFromMicro(mostExpensive.priceMicro)
-  const loopFrom = usdcFromMicro(cheapest.basePriceMicro)
-  const loopTo = usdcFromMicro(mostExpensive.basePriceMicro)
+  const runRange = priceRange({ lanes: [...lanes], fallback }, 'run')
+  const loopRange = priceRange({ lanes: [...lanes], fallback }, 'loop')
+  const min = usdcFromMicro(runRange.minMicro)
+  const max = usdcFromMicro(runRange.maxMicro)
+  const loopFrom = usdcFromMicro(loopRange.minMicro)
+  const loopTo = usdcFromMicro(loopRange.maxMicro)
   return {
     pricing_version: version,
     cost_model: costModel,

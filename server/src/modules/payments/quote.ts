@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { canonicalJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -26,6 +27,21 @@ export type QuoteDraft = Omit<Quote, 'quote_id' | 'expires_at'>
 export const QUOTE_VALIDITY_MS = 600_000
 const MAX_TOKEN_LENGTH = 8_192
 const MAX_ISSUED = 4_096
+/** Names the dictionary: another one is another format. */
+const FORMAT = 'q1'
+
+/** Text that most quotes contain, as zlib's preset dictionary. A quote is valid for minutes, so a new format may replace it. */
+const QUOTE_DICTIONARY = Buffer.from(
+  [
+    '"reason":"No agent_id was given."},"reason":"The request names this lane."},"posture":"leaning","posture":"fallback",',
+    '"posture":"constrained","kind":"topup","kind":"loop","agent_id":"default","agent_id":"wallet","bound_to":{"task_hash":"sha256:',
+    'comedian writer support analyst coder strategist researcher-v2 entertainment content analysis code strategy research',
+    '{"agent_id":"analyst-v1","amount":"25000","bound_to":{"request_hash":"sha256:"},"expires_at":"2026-11-01T00:00:00.000Z",',
+    '"kind":"run","pricing_version":"2026-11-01","quote_id":"qot_01a1e2-7-8","route":{"agent_id":"analyst-v1","confidence":0.9,',
+    '"posture":"confident","reason":"Clearly analysis work ( %): “, ”.","routing_version":"linear-1.","signals":[{"name":"“',
+    '”","weight":1.},{"name":"“”","weight":0.}]}}',
+  ].join(''),
+)
 
 export type Quotes = ReturnType<typeof createQuotes>
 
@@ -42,7 +58,7 @@ export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids }) {
       const expires_at = new Date(deps.clock.now().getTime() + QUOTE_VALIDITY_MS).toISOString()
       const quote = { quote_id: deps.ids.next('qot'), ...draft, expires_at }
       const text = canonicalJson(quote)
-      const token = `${Buffer.from(text).toString('base64url')}.${deps.signer.sign(text).toString('base64url')}`
+      const token = `${FORMAT}.${compress(text).toString('base64url')}.${deps.signer.sign(text).toString('base64url')}`
       // Parsed from the signed text, so that it is the same quote as one read from its token.
       remember(token, JSON.parse(text) as Quote)
       return { quote, token }
@@ -57,10 +73,22 @@ export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids }) {
   }
 
   function readSigned(token: string): Quote | undefined {
-    const [body, signature, ...extraParts] = token.split('.')
-    if (!body || !signature || extraParts.length > 0) return undefined
-    const bytes = Buffer.from(body, 'base64url')
-    if (!deps.signer.verify(bytes, Buffer.from(signature, 'base64url'))) return undefined
+    const [format, body, signature, ...extraParts] = token.split('.')
+    if (format !== FORMAT || !body || !signature || extraParts.length > 0) return undefined
+    const bytes = decompress(Buffer.from(body, 'base64url'))
+    if (!bytes || !deps.signer.verify(bytes, Buffer.from(signature, 'base64url'))) return undefined
     return parseStrictJson(bytes.toString('utf8')) as Quote
+  }
+}
+
+/** The token stands in a header beside everything else a 402 says, twice encoded: it is compressed to leave room for that. */
+const compress = (text: string) => deflateRawSync(text, { dictionary: QUOTE_DICTIONARY })
+
+/** Undefined for bytes that are no compressed quote, or a larger one than any that was issued. */
+function decompress(bytes: Buffer): Buffer | undefined {
+  try {
+    return inflateRawSync(bytes, { dictionary: QUOTE_DICTIONARY, maxOutputLength: MAX_TOKEN_LENGTH })
+  } catch {
+    return undefined
   }
 }

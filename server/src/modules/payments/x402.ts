@@ -106,7 +106,12 @@ export type Challenge = { headers: Record<string, string>; body: Record<string, 
 
 export type ChallengeInput = {
   terms: PaymentTerms
-  quote: string
+  /** Absent where no request was sent that a price could be bound to. */
+  quote?: string
+  /** The highest price of such a call; the terms have the lowest. */
+  maxAmountMicro?: bigint
+  /** How the call is made, for indexes of version 1. */
+  inputDescription?: Record<string, unknown>
   resource: { url: string; description: string }
   /** Why the payment was refused; absent on a first call. */
   refusal?: { reason: string; message: string }
@@ -119,16 +124,17 @@ export type ChallengeInput = {
 export function buildChallenge({
   terms,
   quote,
+  maxAmountMicro,
+  inputDescription,
   resource,
   refusal,
   extensions,
   isDevelopmentChain,
 }: ChallengeInput): Challenge {
   const error = refusal?.reason ?? 'payment_required'
-  const message =
-    refusal?.message ??
-    `This call costs ${usdcFromMicro(terms.amountMicro)} USDC. Pay it by x402 and send the same request again.`
   const amount = terms.amountMicro.toString()
+  const range = maxAmountMicro === undefined ? undefined : { min_amount: amount, max_amount: maxAmountMicro.toString() }
+  const message = refusal?.message ?? describePrice(terms.amountMicro, maxAmountMicro)
   const { name, version } = terms.extra
   const development = isDevelopmentChain ? { development: true } : {}
   const v2Challenge = {
@@ -143,7 +149,7 @@ export function buildChallenge({
         amount,
         payTo: terms.payTo,
         maxTimeoutSeconds: terms.maxTimeoutSeconds,
-        extra: { name, version, quote, ...development },
+        extra: { name, version, ...(quote && { quote }), ...range, ...development },
       },
     ],
     ...(extensions && { extensions }),
@@ -156,7 +162,14 @@ export function buildChallenge({
       reason: error,
       price_usdc: usdcFromMicro(terms.amountMicro),
       amount,
-      quote,
+      ...(quote && { quote }),
+      ...(range && {
+        price_range: {
+          min_usdc: usdcFromMicro(terms.amountMicro),
+          max_usdc: usdcFromMicro(maxAmountMicro!),
+          ...range,
+        },
+      }),
       x402Version: 1,
       accepts: [
         {
@@ -166,16 +179,21 @@ export function buildChallenge({
           resource: resource.url,
           description: resource.description,
           mimeType: 'application/json',
-          outputSchema: null,
+          ...(inputDescription ? { outputSchema: inputDescription } : { outputSchema: null }),
           payTo: terms.payTo,
           maxTimeoutSeconds: terms.maxTimeoutSeconds,
           asset: terms.asset,
-          extra: { name, version, ...development },
+          extra: { name, version, ...range, ...development },
         },
       ],
     },
   }
 }
+
+const describePrice = (amountMicro: bigint, maxAmountMicro: bigint | undefined) =>
+  maxAmountMicro === undefined
+    ? `This call costs ${usdcFromMicro(amountMicro)} USDC. Pay it by x402 and send the same request again.`
+    : `This call costs ${usdcFromMicro(amountMicro)} to ${usdcFromMicro(maxAmountMicro)} USDC. Send the request as JSON to get the price of exactly that request, then pay it by x402.`
 
 /** The outcome of the payment for clients of both versions. Caches must not store a paid response. */
 export function paymentResponseHeaders(result: {

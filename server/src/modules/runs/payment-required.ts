@@ -1,6 +1,7 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Refusal } from '../payments/payments.ts'
 import { buildChallenge } from '../payments/x402.ts'
+import { hasPaidInput, inputDescriptionV1, inputExtension, type PaidInput, paidInputs } from './input-extension.ts'
 import type { RunResponse } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
@@ -31,7 +32,10 @@ export function paymentRequiredResponse(deps: RunDeps, request: PricedRequest, r
   })
   const url = `${deps.publicUrl()}${request.path}`
   const description = `${request.description} for ${usdcFromMicro(request.priceMicro)} USDC`
-  const extensions = deps.offerReceipt.offered(url, terms)
+  const extensions = {
+    ...deps.offerReceipt.offered(url, terms),
+    ...(hasPaidInput(request.kind) && inputExtension(request.kind)),
+  }
   const { headers, body } = buildChallenge({
     terms,
     quote: token,
@@ -41,4 +45,29 @@ export function paymentRequiredResponse(deps: RunDeps, request: PricedRequest, r
     isDevelopmentChain: deps.payments.isDevelopmentChain,
   })
   return { status: 402, headers, body: JSON.stringify({ ...body, request_id: request.requestId }) }
+}
+
+/**
+ * The 402 to a call without a body: the price range and how the call is made. There is no request that a quote or an offer
+ * could be bound to, so it has neither, and nothing is stored.
+ */
+export function probeResponse(
+  deps: Pick<RunDeps, 'payments' | 'priceRange' | 'publicUrl'>,
+  kind: PaidInput,
+  requestId: string,
+): RunResponse {
+  const { minMicro, maxMicro } = deps.priceRange(kind)
+  const { headers, body } = buildChallenge({
+    terms: deps.payments.termsFor(minMicro),
+    maxAmountMicro: maxMicro,
+    inputDescription: inputDescriptionV1(kind),
+    resource: {
+      url: `${deps.publicUrl()}/api/${kind}`,
+      description: `One ${kind} for ${usdcFromMicro(minMicro)} to ${usdcFromMicro(maxMicro)} USDC`,
+    },
+    extensions: inputExtension(kind),
+    isDevelopmentChain: deps.payments.isDevelopmentChain,
+  })
+  const { schema } = paidInputs[kind]
+  return { status: 402, headers, body: JSON.stringify({ ...body, input_schema: schema, request_id: requestId }) }
 }

@@ -35,6 +35,8 @@ export type RunDeps = {
   readSettledMicro(payer: string): Promise<bigint>
   findLane(agentId: string): PricedLane | undefined
   pricingVersion(): string
+  /** The lowest and the highest price of such a call. */
+  priceRange(kind: 'run' | 'loop'): { minMicro: bigint; maxMicro: bigint }
   chooseLane(task: string, constraints: RunBody['constraints']): LaneRoute
   assess(request: AssessmentRequest, offer: Offer, options: { rulesChanged: boolean }): Promise<Assessment>
   /** Records a refusal and returns its error; undefined when the rules have changed and the run must be assessed again. */

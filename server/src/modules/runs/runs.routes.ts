@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, preValidationAsyncHookHandler } from 'fastify'
 import type { Static } from 'typebox'
 import { requireTenant } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
@@ -29,6 +29,8 @@ import type { Runs } from './runs.ts'
 export type RunRoutesDeps = {
   runs: Runs
   executeRun(request: PaidRequest): Promise<RunResponse>
+  /** The 402 to a call without a body. */
+  answerProbe(kind: PaidRequest['kind'], requestId: string): RunResponse
   limits: { payerPerMinute: number }
 }
 
@@ -43,7 +45,7 @@ const paidResponses = {
   500: RunFailure,
 }
 
-export function runsRoutes(app: App, { runs, executeRun, limits }: RunRoutesDeps) {
+export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits }: RunRoutesDeps) {
   const toPaidRequest = (
     request: FastifyRequest,
     kind: PaidRequest['kind'],
@@ -65,6 +67,16 @@ export function runsRoutes(app: App, { runs, executeRun, limits }: RunRoutesDeps
     countAddress: () => (request.caller.kind === 'tenant' ? Promise.resolve() : request.countAddress()),
   })
 
+  /** Indexes of paid services send a call with neither body nor content type to see what it costs. */
+  const useProbe =
+    (kind: PaidRequest['kind']): preValidationAsyncHookHandler =>
+    async (request, reply) => {
+      if (hasBodyOrType(request)) return
+      if (readPayment(request.headers))
+        throw invalid('A payment needs the request it pays for: send the body with it. The payment was not used.')
+      return sendStoredResponse(reply, answerProbe(kind, request.id))
+    }
+
   app.post(
     '/api/run',
     {
@@ -76,6 +88,7 @@ export function runsRoutes(app: App, { runs, executeRun, limits }: RunRoutesDeps
         body: RunRequest,
         response: { 200: RunSuccessResponse, ...paidResponses },
       },
+      preValidation: useProbe('run'),
       config: { auth: 'optional', scope: 'run', paid: true },
     },
     async (request, reply) =>
@@ -95,6 +108,7 @@ export function runsRoutes(app: App, { runs, executeRun, limits }: RunRoutesDeps
         body: LoopRequest,
         response: { 200: LoopSuccessResponse, ...paidResponses },
       },
+      preValidation: useProbe('loop'),
       config: { auth: 'optional', scope: 'run', paid: true },
     },
     async (request, reply) =>
@@ -146,6 +160,12 @@ export function runsRoutes(app: App, { runs, executeRun, limits }: RunRoutesDeps
     async (request) => runs.get(requireTenant(request.caller), request.params.id),
   )
 }
+
+/** In HTTP/1.1 a request without these headers has no body. */
+const hasBodyOrType = ({ headers }: FastifyRequest) =>
+  headers['content-type'] !== undefined ||
+  headers['transfer-encoding'] !== undefined ||
+  Number(headers['content-length'] ?? 0) > 0
 
 function toRunBody(body: Static<typeof RunRequest>): RunBody {
   const {

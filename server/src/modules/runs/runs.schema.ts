@@ -223,7 +223,16 @@ export const PaymentRequiredResponse = Type.Object(
     reason: Type.String(),
     price_usdc: Usdc,
     amount: Type.String(),
-    quote: Type.String(),
+    quote: Type.Optional(Type.String({ description: 'Binds the price to exactly this request; a probe gets none.' })),
+    price_range: Type.Optional(
+      Type.Object(
+        { min_usdc: Usdc, max_usdc: Usdc, min_amount: Type.String(), max_amount: Type.String() },
+        { description: 'Only for a call with neither body nor content type.' },
+      ),
+    ),
+    input_schema: Type.Optional(
+      open('The JSON Schema of the body, only for a call with neither body nor content type.'),
+    ),
     x402Version: Type.Literal(1),
     accepts: Type.Array(open('x402 version 1 payment requirements.')),
   },
