@@ -307,6 +307,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       afterStep: probe,
     })
     const brokerage = composeBrokerage(context, {
+      awaitAudit: observe.auditLinks.awaitLink,
       basis: basis.basis,
       governance,
       ledger,

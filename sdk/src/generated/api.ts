@@ -3098,17 +3098,17 @@ export interface components {
         };
         Decision: {
             decision_id: string;
-            kind: "run" | "loop" | "preauth";
+            kind: "run" | "loop" | "preauth" | "trade";
             run_id: string;
             preauth_id: string | null;
-            agent_id: string;
+            agent_id: string | null;
             merchant: string;
             amount: string;
             amount_usdc: number;
             outcome: "blocked" | "rejected" | "review_required";
             error: string;
             message: string;
-            /** @description Whether POST /api/authorize may override it. */
+            /** @description Whether POST /api/authorize may override it; never for a trade. */
             overridable: boolean;
             policy_results: {
                 [key: string]: unknown;
@@ -4328,8 +4328,8 @@ export interface components {
         RhApproved: {
             /** Format: uuid */
             run_id: string;
-            /** @enum {string} */
-            status: "approved";
+            /** @description `pending_approval` while further approvals are needed. */
+            status: "approved" | "pending_approval";
             instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             queued: boolean;
             /** Format: date-time */
@@ -4338,6 +4338,16 @@ export interface components {
             approved_by_claimed: string | null;
             /** @description Whether the identity that asked has approved it. */
             self_approved: boolean;
+            /** @description How many identities have to approve. */
+            approvals_required: number;
+            /** @description The approvals so far. */
+            approvals: {
+                /** @description The key, or `recipient:<id>`. */
+                key_id: string;
+                /** Format: date-time */
+                at: string;
+                self_approved: boolean;
+            }[];
             /** Format: date-time */
             expires_at: string;
             /** Format: date-time */
@@ -4612,6 +4622,22 @@ export interface components {
                     actual: unknown;
                     reason?: string;
                 }[];
+                /** @description How many identities have to approve. */
+                approvals_required?: number;
+                /** @description Which rule asked for the approval, and why. */
+                rule?: {
+                    policy_id: string | null;
+                    name: string | null;
+                    sentence: string;
+                };
+                /** @description The notionals that this spender has traded in the last 30 days. */
+                normal?: {
+                    count_30d: number;
+                    median_usdc: number | null;
+                    max_usdc: number | null;
+                };
+                /** @description What happens next, or has happened. */
+                next?: string;
                 /** Format: date-time */
                 expires_at: string;
                 /** Format: date-time */
@@ -4620,6 +4646,30 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
+            request?: {
+                [key: string]: unknown;
+            } | null;
+            rule: {
+                policy_id: string | null;
+                name: string | null;
+                sentence: string;
+            } | null;
+            normal: {
+                count_30d: number;
+                median_usdc: number | null;
+                max_usdc: number | null;
+            } | null;
+            next: string | null;
+            /** @description How many identities have to approve. */
+            approvals_required: number;
+            /** @description The approvals so far. */
+            approvals: {
+                /** @description The key, or `recipient:<id>`. */
+                key_id: string;
+                /** Format: date-time */
+                at: string;
+                self_approved: boolean;
+            }[];
             expires_at: string | null;
             /** Format: date-time */
             execute_by: string;
@@ -4653,6 +4703,8 @@ export interface components {
             expires_at: string;
             /** Format: date-time */
             execute_by: string;
+            /** @description Of a run that waits: GET /api/decisions/{id}. */
+            decision_id?: string;
             approval: ({
                 /** Format: uuid */
                 run_id: string;
@@ -4672,6 +4724,22 @@ export interface components {
                     actual: unknown;
                     reason?: string;
                 }[];
+                /** @description How many identities have to approve. */
+                approvals_required?: number;
+                /** @description Which rule asked for the approval, and why. */
+                rule?: {
+                    policy_id: string | null;
+                    name: string | null;
+                    sentence: string;
+                };
+                /** @description The notionals that this spender has traded in the last 30 days. */
+                normal?: {
+                    count_30d: number;
+                    median_usdc: number | null;
+                    max_usdc: number | null;
+                };
+                /** @description What happens next, or has happened. */
+                next?: string;
                 /** Format: date-time */
                 expires_at: string;
                 /** Format: date-time */
@@ -4680,6 +4748,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
+            audit?: components["schemas"]["AuditLink"];
         };
         RhRunExecuted: {
             /** Format: uuid */
@@ -4688,6 +4757,7 @@ export interface components {
             status: "executed";
             instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             receipt: components["schemas"]["RhReceipt"];
+            audit?: components["schemas"]["AuditLink"];
         };
         /** @description Refused, with every check and which of them decided. Nothing was traded. */
         RhRunRefused: {
@@ -4719,7 +4789,10 @@ export interface components {
             instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             /** Format: uuid */
             receipt_id?: string;
+            /** @description GET /api/decisions/{id}. */
+            decision_id?: string;
             request_id?: string;
+            audit?: components["schemas"]["AuditLink"];
         };
         RhRunRequest: {
             /** @description Must be the tenant of the key. */
@@ -4741,6 +4814,8 @@ export interface components {
             /** @description Your own name for the order; works once. */
             client_order_id?: string;
             agent_id?: string;
+            /** @description Why, in words for whoever approves the trade. Kept encrypted with the request, and in no record. */
+            purpose?: string;
             /** @description The agent or person that spends. A key that is bound to a spender cannot name another. */
             spender?: string;
             /** @description Up to eight names with values, for example project and cost centre; rules, budgets and reports know them. */

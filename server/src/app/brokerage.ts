@@ -14,6 +14,7 @@ import { createVenues } from '../modules/brokerage/venues.ts'
 import type { Governance } from '../modules/governance/governance.ts'
 import type { Ledger } from '../modules/ledger/ledger.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
+import type { AwaitAudit } from '../platform/audit-link.ts'
 import type { Config } from '../platform/config.ts'
 import type { App } from '../platform/http-app.ts'
 import type { AppContext } from './context.ts'
@@ -24,10 +25,12 @@ export type BrokerageParts = {
   governance: Governance
   ledger: Ledger
   receipts: Receipts
+  awaitAudit: AwaitAudit
 }
 
-export function composeBrokerage(context: AppContext, { basis, governance, ledger, receipts }: BrokerageParts) {
-  const { config, db, clock, ids, keys, idempotency, outbox, jobs } = context
+export function composeBrokerage(context: AppContext, parts: BrokerageParts) {
+  const { basis, governance, ledger, receipts, awaitAudit } = parts
+  const { config, db, clock, ids, keys, log, idempotency, outbox, jobs } = context
   const signer = keys.signer('receipts')
 
   const readBasis = async (symbol: string) => {
@@ -51,6 +54,9 @@ export function composeBrokerage(context: AppContext, { basis, governance, ledge
     idempotency,
     approvalWindowSeconds: config.RH_APPROVAL_WINDOW_SECONDS,
     governance: governance.trades,
+    log,
+    contentDays: config.APPROVAL_CONTENT_DAYS,
+    awaitAudit,
     readBasis,
     wake: () => jobs.wake('brokerage'),
     sign: (bytes) => ({ alg: 'ed25519', keyId: signer.keyId, value: signer.sign(bytes).toString('base64') }),
@@ -90,6 +96,7 @@ export function composeBrokerage(context: AppContext, { basis, governance, ledge
       jobs.everyDue('brokerage', tradesDue, brokerage.sweep)
       jobs.everyDue('paper-brokers', hasActivePaperAccounts, brokers.advancePaperAccounts)
       pruning.every('trade-keys-tidy', brokerage.sweepKeys)
+      pruning.every('trade-content-tidy', brokerage.pruneContent)
     },
   }
 }

@@ -11,6 +11,7 @@ export const encryptedColumns = [
   ['idempotency_answers', 'answer'],
   ['rh_oauth_accounts', 'tokens'],
   ['rh_oauth_states', 'code_verifier'],
+  ['rh_runs', 'content'],
   ['webhook_subscriptions', 'secret'],
   ['webhook_subscriptions', 'earlier_secret'],
 ] as const

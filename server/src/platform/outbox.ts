@@ -7,6 +7,8 @@ import { auditEventStep, emitEventStep } from './outbox.steps.ts'
 export type OutboxEvent = { tenantId: string | null; type: string; data: Record<string, unknown>; at: Date }
 
 export type AuditEvent = {
+  /** Given when an answer names the event before it is written. */
+  id?: string
   tenantId: string | null
   type: string
   actor: string
@@ -29,9 +31,9 @@ export function createOutbox(ids: Ids) {
     },
 
     async audit(tx: Tx, event: AuditEvent): Promise<void> {
-      const { tenantId, type, actor, subject, at, decision, policyIds = [], inputHash, data = {} } = event
+      const { id, tenantId, type, actor, subject, at, decision, policyIds = [], inputHash, data = {} } = event
       const row = {
-        id: ids.next('aud'),
+        id: id ?? ids.next('aud'),
         tenant_id: tenantId,
         type,
         occurred_at: at.toISOString(),

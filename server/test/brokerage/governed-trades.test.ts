@@ -315,13 +315,16 @@ describe('denials of every enforced policy bind every trade, named or not', () =
     const tenant = await openTenant()
     const rules = [{ field: 'merchant', op: '=', value: 'acme-store', effect: 'review' }]
     await post(tenant, '/api/policies', { name: 'Two', rules, constraints: { approvals_required: 2 } })
-    const refused = await trade(tenant, spend)
-    expect([refused.status, refused.body.error], refused.text).toEqual([422, 'policy_blocked'])
-    expect(refused.body.message).toMatch(/requires 2 approvals/)
+    const waiting = await trade(tenant, spend)
+    expect([waiting.status, waiting.body.approval?.approvals_required], waiting.text).toEqual([202, 2])
+    const vote = await world.post('/api/rh/approve', { run_id: waiting.body.run_id }, tenant.headers)
+    expect([vote.status, vote.body.status], vote.text).toEqual([200, 'pending_approval'])
+    await world.service.brokerage.brokerage.sweep()
+    expect(await getRun(tenant, waiting.body.run_id)).toMatchObject({ status: 'pending_approval', fills: [] })
     const threshold = { require_approval_above_usdc: 1, approvals_required: 2, max_notional_usdc: 50 }
     const two = await post(tenant, '/api/policies', { name: 'Threshold', constraints: threshold })
     const other = { ...spend, symbol: 'other-store', policy_id: two.id }
-    expect(failedChecks((await trade(tenant, other)).body)).toContain('approval')
+    expect((await trade(tenant, other)).body.approval).toMatchObject({ approvals_required: 2 })
 
     const separate = { require_approval_above_usdc: 1, separate_approver: true, max_notional_usdc: 50 }
     const policy = await post(tenant, '/api/policies', { name: 'Separate', constraints: separate })

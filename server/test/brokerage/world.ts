@@ -13,7 +13,9 @@ import { rhAuthRoutes } from '../../src/modules/brokerage/rh-auth.routes.ts'
 import { createRhAuth, type RhAuthSettings, type TokenExchange } from '../../src/modules/brokerage/rh-auth.ts'
 import { loadDefaultPolicies, type TenantPolicy } from '../../src/modules/brokerage/trade-policies.ts'
 import { createVenues } from '../../src/modules/brokerage/venues.ts'
+import { decryptContent, encryptContent } from '../../src/modules/governance/approvals/approval-content.ts'
 import type { TradingPolicy } from '../../src/modules/governance/assess/assess-trade.ts'
+import { insertTradeDecision } from '../../src/modules/governance/assess/decisions.ts'
 import { createReceipts } from '../../src/modules/receipts/receipts.ts'
 import type { TenantCaller } from '../../src/platform/auth-context.ts'
 import type { Database } from '../../src/platform/db.ts'
@@ -132,6 +134,7 @@ export async function openWorld(options: WorldOptions = {}) {
         findEnforcedPolicies: async () => [],
         assess: async (_tx, trade) => ({
           outcome: 'pass',
+          auditRequired: false,
           results: [],
           separateApprover: false,
           admission: {
@@ -142,6 +145,10 @@ export async function openWorld(options: WorldOptions = {}) {
             mandateId: null,
           },
         }),
+        recordDecision: insertTradeDecision,
+        recipientsAddedBy: async () => [],
+        encryptRequest: (request) => encryptContent(keys, { request }),
+        decryptRequest: (content) => decryptContent(keys, content).request,
         retryWhileChanging: (_tenantId, work) => work(),
         readParty: ({ tenantId, keyId, team, ...key }, { agentId, spender, tags }) => ({
           tenantId,
@@ -156,6 +163,9 @@ export async function openWorld(options: WorldOptions = {}) {
           return frozen ? { agentId: frozen, reason: 'test' } : undefined
         },
       },
+      log: silent,
+      contentDays: 30,
+      awaitAudit: async () => undefined,
       readBasis,
       wake: () => {},
       probe,

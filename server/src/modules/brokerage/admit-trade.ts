@@ -22,6 +22,14 @@ import { readTenantDefault } from './default-policies.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
 import { decideVerdict, runRiskChecks, type Verdict } from './risk-checks.ts'
 import type { RiskFacts } from './risk-facts.ts'
+import {
+  type createTradeContent,
+  describeNextOf,
+  describeTradeRule,
+  readNormal,
+  requiredApprovals,
+} from './trade-approval.ts'
+import { toCheckResults } from './trade-decision.ts'
 import { holdForTrade } from './trade-holds.ts'
 import {
   applyPolicies,
@@ -32,7 +40,7 @@ import {
   type TradePolicy,
 } from './trade-policies.ts'
 import { checkAgainstInstrument, parseTradeRequest, type TradeRequest, type TradeRequestBody } from './trade-request.ts'
-import { agentNamesOf, type TradeRun } from './trade-run-record.ts'
+import { agentNamesOf, spenderOf, type TradeRun } from './trade-run-record.ts'
 import { buildTradeTerms, payeesOf, quantityToEstimateE8 } from './trade-terms.ts'
 import type { Venues } from './venues.ts'
 
@@ -46,6 +54,7 @@ export type AdmitDeps = {
   approvalWindowSeconds: number | undefined
   governance: TradeGovernance
   readBasis(symbol: string): Promise<RwaReading | undefined>
+  content: ReturnType<typeof createTradeContent>
 }
 
 export type RunRequestBody = TradeRequestBody & { tenant_id: string }
@@ -128,7 +137,7 @@ export const createAdmitTrade =
 async function storeByVerdict(
   deps: AdmitDeps,
   tx: Tx,
-  { requestId }: RunRequest,
+  { requestId, body }: RunRequest,
   draft: TradeRun,
   facts: RiskFacts,
   verdict: Verdict,
@@ -138,20 +147,33 @@ async function storeByVerdict(
       await insertRun(tx, draft)
       return { run: await holdForTrade(tx, draft, requirePass(facts.assessment), draft.createdAt) }
     case 'pending':
-      return { response: await storePending(deps, tx, draft, facts, verdict.policyVerdict) }
+      return { response: await storePending(deps, tx, body, draft, facts, verdict.policyVerdict) }
     case 'rejected': {
+      const { error, message } = verdict
+      const decisionId = deps.ids.next('dec')
+      const audit = nameAudit(deps, draft)
       const response = toResponse(422, {
-        error: verdict.error,
-        message: verdict.message,
+        error,
+        message,
         run_id: draft.id,
         status: 'rejected',
         instrument_type: draft.terms.type,
         checks: draft.policy.checks,
+        decision_id: decisionId,
         policy_results: draft.policyResults,
         ...(facts.assessment.outcome === 'refused' && facts.assessment.fields),
         request_id: requestId,
+        ...audit.named,
       })
-      await deps.outcomeRecorder.recordRejected(tx, { ...draft, reason: verdict.message, ...responseColumns(response) })
+      const rejected = { ...draft, reason: message, ...responseColumns(response) }
+      await recordDecision(deps, tx, rejected, facts, {
+        id: decisionId,
+        outcome: 'blocked',
+        error,
+        message,
+        actionHash: hashTerms(body),
+      })
+      await deps.outcomeRecorder.recordRejected(tx, rejected, audit.id)
       return { response }
     }
   }
@@ -165,6 +187,7 @@ function requirePass(assessment: TradeAssessment) {
 async function storePending(
   deps: AdmitDeps,
   tx: Tx,
+  body: RunRequestBody,
   draft: TradeRun,
   facts: RiskFacts,
   policyVerdict: string,
@@ -179,24 +202,82 @@ async function storePending(
     now: draft.createdAt,
     overrideSeconds: deps.approvalWindowSeconds,
   })
+  const { checks } = draft.policy
+  const spender = spenderOf(draft)
+  const normalOf = await readNormal(tx, draft.tenantId, [spender], draft.createdAt)
+  const isClosed = session === 'closed' || session === 'holiday'
+  const rule = describeTradeRule(facts, checks)
   const approval = buildApprovalPayload({
     runId: draft.id,
     tenantId: draft.tenantId,
     facts,
-    checks: draft.policy.checks,
+    checks,
     policyVerdict,
     window,
+    approvalsRequired: draft.policy.approvalsRequired ?? 1,
+    view: {
+      rule,
+      normal: normalOf(spender),
+      next: describeNextOf({ ...draft, nextOpen: isClosed ? (nextOpen?.toISOString() ?? null) : null }),
+    },
   })
+  const decisionId = deps.ids.next('dec')
+  const audit = nameAudit(deps, draft)
   const response = toResponse(202, {
     run_id: draft.id,
     status: 'pending_approval',
     instrument_type: type,
     expires_at: approval.expires_at,
     execute_by: approval.execute_by,
+    decision_id: decisionId,
     approval,
+    ...audit.named,
   })
-  await deps.outcomeRecorder.recordPending(tx, { ...draft, ...window, approval, ...responseColumns(response) })
+  const content = deps.content.encrypt(body)
+  const pending = { ...draft, ...window, approval, content, ...responseColumns(response) }
+  await recordDecision(deps, tx, pending, facts, {
+    id: decisionId,
+    outcome: 'review_required',
+    error: 'policy_blocked',
+    message: rule.sentence,
+    actionHash: approval.digest,
+  })
+  await deps.outcomeRecorder.recordPending(tx, pending, audit.id)
   return response
+}
+
+/** The decision about a trade that is refused or waits, in the transaction that stores the run. */
+const recordDecision = (
+  deps: Pick<AdmitDeps, 'governance'>,
+  tx: Tx,
+  run: TradeRun,
+  facts: RiskFacts,
+  decision: { id: string; outcome: 'blocked' | 'review_required'; error: string; message: string; actionHash: string },
+): Promise<void> =>
+  deps.governance.recordDecision(tx, {
+    ...decision,
+    tenantId: run.tenantId,
+    runId: run.id,
+    agentId: run.agentId,
+    merchant: payeesOf(run.broker, run.instrument)[0]!,
+    amountMicro: run.terms.notionalMicro,
+    results: [...toCheckResults(run.policy.checks, facts.policy), ...facts.assessment.results],
+    askedBy: run.keyId,
+    spender: spenderOf(run),
+    team: run.team,
+    tags: run.tags,
+    at: run.createdAt,
+  })
+
+/** The audit event that a stored answer names where a policy wants it on the record; `withAuditLink` adds its place. */
+function nameAudit(deps: Pick<AdmitDeps, 'ids'>, { policy }: TradeRun) {
+  const id = deps.ids.next('aud')
+  return { id, named: policy.auditRequired ? { audit: { event_id: id } } : {} }
+}
+
+/** What was asked for, without the words for an approver, so that nobody can guess them from the hash. */
+function hashTerms({ purpose: _, ...terms }: RunRequestBody): string {
+  return hashBody(terms)
 }
 
 /** The stored response to this idempotency key, if any; 409 while its run is still executing. */
@@ -324,6 +405,7 @@ function draftRun(
   const { request, party, broker, facts, checks, verdict, limitPolicyIds } = draft
   const { now, policy } = facts
   const executes = verdict.outcome === 'execute'
+  const approvalsRequired = requiredApprovals(facts, checks)
   return {
     id,
     ...party,
@@ -346,8 +428,12 @@ function draftRun(
       checks,
       limitPolicyIds,
       ...(policy.separateApprover && { separateApprover: true }),
+      ...(approvalsRequired > 1 && { approvalsRequired }),
+      ...(facts.assessment.auditRequired && { auditRequired: true }),
     },
     approval: null,
+    content: null,
+    votes: [],
     expiresAt: null,
     executeBy: executes ? immediateExecutionDeadline(now) : now,
     approvedAt: null,

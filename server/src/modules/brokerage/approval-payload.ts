@@ -1,10 +1,17 @@
 import { hashJson } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import type { ApprovalRule } from '../governance/approvals/approval-content.ts'
 import type { ApprovalWindow } from './approval-window.ts'
 import { notionalMicro, numberFromE8, type RwaReading } from './broker.ts'
 import { distanceToLiquidationBps, liquidationPriceE8 } from './liquidation-price.ts'
 import { type Check, findPosition, positionAfterE8, type RiskFacts, requiredMicro } from './risk-facts.ts'
 import type { TradeTerms } from './trade-terms.ts'
+
+/** What the spender of a trade has traded in the last 30 days. */
+export type NormalTrade = { count_30d: number; median_usdc: number | null; max_usdc: number | null }
+
+/** What an approver is shown besides the terms of the order. */
+export type TradeApprovalView = { rule: ApprovalRule; normal: NormalTrade; next: string }
 
 /** What an approver is shown. The fields beyond the common ones depend on the instrument type. */
 export type ApprovalPayload = {
@@ -30,6 +37,8 @@ export type ApprovalInput = {
   checks: Check[]
   policyVerdict: string
   window: ApprovalWindow
+  approvalsRequired: number
+  view: TradeApprovalView
 }
 
 export function buildApprovalPayload(input: ApprovalInput): ApprovalPayload {
@@ -43,7 +52,8 @@ export function hashApprovalPayload(payload: Record<string, unknown>): string {
   return hashJson(signedFields)
 }
 
-function commonFields({ runId, tenantId, facts, checks, policyVerdict, window }: ApprovalInput) {
+function commonFields(input: ApprovalInput) {
+  const { runId, tenantId, facts, checks, policyVerdict, window, approvalsRequired, view } = input
   const { terms, account, quote, policy } = facts
   const buyingPowerMicro = account.buyingPowerMicro
   return {
@@ -72,6 +82,8 @@ function commonFields({ runId, tenantId, facts, checks, policyVerdict, window }:
     policy_id: policy.policyId,
     policy_verdict: policyVerdict,
     checks,
+    approvals_required: approvalsRequired,
+    ...view,
     expires_at: window.expiresAt.toISOString(),
     execute_by: window.executeBy.toISOString(),
   }

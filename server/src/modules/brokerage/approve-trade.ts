@@ -10,11 +10,11 @@ import type { Freeze } from '../governance/assess/evaluate-rules.ts'
 import { readDecider, requireMayDecide } from '../governance/grants/self-decision.ts'
 import { approvalDeadline } from './approval-window.ts'
 import type { InstrumentType } from './broker.ts'
-import { findRun, lockRun, markApproved } from './brokerage.store.ts'
+import { findRun, lockRun, markApproved, saveVotes } from './brokerage.store.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
 import { holdForTrade } from './trade-holds.ts'
 import { orderSideOf, type Side } from './trade-request.ts'
-import type { TradeRun } from './trade-run-record.ts'
+import type { TradeRun, TradeVote } from './trade-run-record.ts'
 import { payeesOf } from './trade-terms.ts'
 
 /**
@@ -47,7 +47,7 @@ export type ApproveDeps = {
 export const APPROVAL_EXPIRED_REASON = 'Nobody approved it in time.'
 
 /**
- * POST /api/rh/approve. Throws 410 when the approval window has expired and 409 when the run is already approved,
+ * POST /api/rh/approve. A run that needs several approvals keeps waiting until it has them all. Throws 410 when the approval window has expired and 409 when the run is already approved,
  * cancelled, executed or rejected, and 403 when whoever asked decides without being the tenant's single key.
  */
 export const createApproveTrade =
@@ -70,29 +70,57 @@ export const createApproveTrade =
         if (!run) throw notFound('run')
         if (hasExpired(run, now)) throw new ApprovalWindowExpired()
         if (run.state !== 'pending_approval') throw conflict(`This run is already ${run.state}.`)
-        const selfApproved = requireMayDecide(await readDecider(tx, caller, now), run.keyId)
+        const decider = await readDecider(tx, caller, now)
+        const selfApproved = requireMayDecide(decider, run.keyId)
+        const samePersonKeys = [...decider.identity]
+        const samePerson = [
+          approver,
+          ...samePersonKeys,
+          ...(link ? await link.sameVoters(tx) : await deps.governance.recipientsAddedBy(tx, tenantId, samePersonKeys)),
+        ]
+        if (run.votes.some(({ voter }) => samePerson.includes(voter)))
+          throw conflict('This key, or another of the same identity, has already voted; somebody else has to decide.')
         const mismatchedField = findMismatchedEcho(run, body)
         if (mismatchedField)
           throw invalid(`${mismatchedField} differs from the terms of the run.`, { field: mismatchedField })
+        const vote: TradeVote = { voter: approver, at: now.toISOString(), selfApproved }
+        const votes = [...run.votes, vote]
         // The rules apply as they are now, and to whoever asked, not to the approver.
         const assessment = await deps.governance.assess(
           tx,
           toGovernedTrade(run, freeze, now),
           run.policy.limitPolicyIds ?? [],
-          run.id,
+          { id: run.id, votes: votes.length },
         )
-        if (assessment.outcome !== 'pass') {
+        if (assessment.outcome === 'refused') {
           const message = `This can no longer be approved. ${assessment.message}`
           throw conflict(message, { extra: { policy_results: assessment.results } })
         }
-        if (selfApproved && (assessment.separateApprover || run.policy.separateApprover))
-          throw forbidden('A policy requires that another key approves this.')
+        const separateApprover =
+          run.policy.separateApprover || (assessment.outcome === 'pass' && assessment.separateApprover)
+        if (selfApproved && separateApprover) throw forbidden('A policy requires that another key approves this.')
+        const approvalsRequired = Math.max(
+          run.policy.approvalsRequired ?? 1,
+          assessment.outcome === 'review' ? assessment.approvalsRequired : 1,
+        )
+        const votedRun: TradeRun = {
+          ...run,
+          policy: { ...run.policy, ...(approvalsRequired > 1 && { approvalsRequired }) },
+          votes,
+          selfApproved: votes.some((given) => given.selfApproved),
+          updatedAt: now,
+        }
+        await saveVotes(tx, votedRun)
+        if (assessment.outcome === 'review' || votes.length < approvalsRequired) {
+          await deps.outcomeRecorder.recordVote(tx, votedRun, vote, link?.audit)
+          await link?.use(tx)
+          return { status: 200, body: toVoteResponse(votedRun, vote, body.approved_by ?? null) }
+        }
         const approvedRun: TradeRun = {
-          ...(await holdForTrade(tx, run, assessment, now)),
+          ...(await holdForTrade(tx, votedRun, assessment, now)),
           state: 'approved',
           approvedAt: now,
           approvedBy: approver,
-          selfApproved,
           approvedByClaimed: body.approved_by ?? null,
           nextAttemptAt: now,
           updatedAt: now,
@@ -100,7 +128,7 @@ export const createApproveTrade =
         await markApproved(tx, approvedRun)
         await deps.outcomeRecorder.recordApproved(tx, approvedRun, approver, now, link?.audit)
         await link?.use(tx)
-        return { status: 200, body: toApprovedResponse(approvedRun) }
+        return { status: 200, body: toVoteResponse(approvedRun, vote, approvedRun.approvedByClaimed) }
       })
     }
     try {
@@ -132,18 +160,26 @@ const toGovernedTrade = (run: TradeRun, freeze: Freeze | undefined, at: Date): G
 
 class ApprovalWindowExpired extends Error {}
 
-const toApprovedResponse = (run: TradeRun) => ({
+const toVoteResponse = (run: TradeRun, vote: TradeVote, approvedByClaimed: string | null) => ({
   run_id: run.id,
-  status: 'approved' as const,
+  status: run.state,
   instrument_type: run.terms.type,
-  queued: true,
-  approved_at: run.approvedAt!.toISOString(),
-  approved_by: run.approvedBy!,
-  approved_by_claimed: run.approvedByClaimed,
+  queued: run.state === 'approved',
+  approved_at: vote.at,
+  approved_by: vote.voter,
+  approved_by_claimed: approvedByClaimed,
   self_approved: run.selfApproved,
+  approvals_required: run.policy.approvalsRequired ?? 1,
+  approvals: run.votes.map(toVoteRecord),
   expires_at: run.expiresAt!.toISOString(),
   execute_by: run.executeBy.toISOString(),
   digest: run.approval!.digest,
+})
+
+export const toVoteRecord = ({ voter, at, selfApproved }: TradeVote) => ({
+  key_id: voter,
+  at,
+  self_approved: selfApproved,
 })
 
 export const cancelExpiredRun = (outcomeRecorder: OutcomeRecorder, tx: Tx, run: TradeRun, now: Date) =>

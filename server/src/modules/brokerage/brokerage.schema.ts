@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { pageFields } from '../../platform/paging.ts'
 import { nullable, oneOf } from '../../platform/schema.ts'
 import { mandateField, payerFields, payerRecord } from '../governance/payer.schema.ts'
@@ -44,6 +45,9 @@ export const RhRunRequest = Type.Object(
       Type.String({ pattern: '^[A-Za-z0-9._:-]{1,64}$', description: 'Your own name for the order; works once.' }),
     ),
     agent_id: Type.Optional(freeText(80)),
+    purpose: Type.Optional(
+      freeText(500, 'Why, in words for whoever approves the trade. Kept encrypted with the request, and in no record.'),
+    ),
     ...payerFields,
     ...mandateField,
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
@@ -159,6 +163,34 @@ export const RhReceipt = Type.Object(
   { title: 'RhReceipt', description: 'An enriched attestation receipt of a governed trade.' },
 )
 
+const approvalView = {
+  rule: Type.Object(
+    {
+      policy_id: nullable(Type.String()),
+      name: nullable(Type.String({ description: 'Of the policy or budget.' })),
+      sentence: Type.String(),
+    },
+    { description: 'Which rule asked for the approval, and why.' },
+  ),
+  normal: Type.Object(
+    { count_30d: Type.Integer(), median_usdc: nullable(Type.Number()), max_usdc: nullable(Type.Number()) },
+    { description: 'The notionals that this spender has traded in the last 30 days.' },
+  ),
+  next: Type.String({ description: 'What happens next, or has happened.' }),
+}
+
+const approvalVotes = {
+  approvals_required: Type.Integer({ description: 'How many identities have to approve.' }),
+  approvals: Type.Array(
+    Type.Object({
+      key_id: Type.String({ description: 'The key, or `recipient:<id>`.' }),
+      at: dateTime,
+      self_approved: Type.Boolean(),
+    }),
+    { description: 'The approvals so far.' },
+  ),
+}
+
 const Approval = Type.Object(
   {
     run_id: uuid,
@@ -172,6 +204,8 @@ const Approval = Type.Object(
     policy_id: Type.String(),
     policy_verdict: PolicyVerdict,
     checks: Type.Array(Check),
+    approvals_required: Type.Optional(approvalVotes.approvals_required),
+    ...Type.Partial(Type.Object(approvalView)).properties,
     expires_at: dateTime,
     execute_by: dateTime,
     digest: Type.String(),
@@ -188,6 +222,7 @@ export const RhRunExecuted = Type.Object(
     status: Type.Literal('executed'),
     instrument_type: InstrumentType,
     receipt: RhReceipt,
+    audit: Type.Optional(AuditLinkSchema),
   },
   { title: 'RhRunExecuted' },
 )
@@ -199,7 +234,9 @@ export const RhRunAccepted = Type.Object(
     instrument_type: InstrumentType,
     expires_at: dateTime,
     execute_by: dateTime,
+    decision_id: Type.Optional(Type.String({ description: 'Of a run that waits: GET /api/decisions/{id}.' })),
     approval: nullable(Approval),
+    audit: Type.Optional(AuditLinkSchema),
   },
   {
     title: 'RhRunAccepted',
@@ -221,7 +258,9 @@ export const RhRunRefused = Type.Object(
     status: oneOf(['rejected', 'cancelled']),
     instrument_type: InstrumentType,
     receipt_id: Type.Optional(uuid),
+    decision_id: Type.Optional(Type.String({ description: 'GET /api/decisions/{id}.' })),
     request_id: Type.Optional(Type.String()),
+    audit: Type.Optional(AuditLinkSchema),
   },
   { title: 'RhRunRefused', description: 'Refused, with every check and which of them decided. Nothing was traded.' },
 )
@@ -249,13 +288,16 @@ export const RhApproveRequest = Type.Object(
 export const RhApproved = Type.Object(
   {
     run_id: uuid,
-    status: Type.Literal('approved'),
+    status: oneOf(['approved', 'pending_approval'], {
+      description: '`pending_approval` while further approvals are needed.',
+    }),
     instrument_type: InstrumentType,
     queued: Type.Boolean(),
     approved_at: dateTime,
     approved_by: Type.String(),
     approved_by_claimed: nullable(Type.String()),
     self_approved: Type.Boolean({ description: 'Whether the identity that asked has approved it.' }),
+    ...approvalVotes,
     expires_at: dateTime,
     execute_by: dateTime,
     digest: Type.String(),
@@ -286,6 +328,17 @@ export const RhRun = Type.Object(
     mode: oneOf(['paper', 'live']),
     client_order_id: nullable(Type.String()),
     approval: nullable(Approval),
+    request: Type.Optional(
+      nullable(
+        openObject(
+          'Of a run that needs an approval: what is asked, as it was sent. Only for keys with the scope `control`; null once its retention has passed.',
+        ),
+      ),
+    ),
+    rule: nullable(approvalView.rule),
+    normal: nullable(approvalView.normal),
+    next: nullable(approvalView.next),
+    ...approvalVotes,
     expires_at: nullable(dateTime),
     execute_by: dateTime,
     approved_at: nullable(dateTime),

@@ -29,6 +29,8 @@ type RunRow = {
   instrument: unknown
   policy: unknown
   approval: unknown
+  content: string | null
+  votes: unknown
   expires_at: Date | null
   execute_by: Date
   approved_at: Date | null
@@ -142,14 +144,14 @@ export async function insertRun(tx: Tx, run: TradeRun): Promise<void> {
   await sql`
     insert into rh_runs (
       id, tenant_id, key_id, agent_id, spender, team, tags, named_mandate_id, mandate_id, policy_results, instrument_type, symbol, broker, mode, state, reason, client_order_id,
-      notional_micro, terms, instrument, policy, approval, expires_at, execute_by, lease_until, attempts,
+      notional_micro, terms, instrument, policy, approval, content, expires_at, execute_by, lease_until, attempts,
       next_attempt_at, answer_status, answer_body, created_at, updated_at, finished_at)
     values (
       ${run.id}, ${run.tenantId}, ${run.keyId}, ${run.agentId}, ${spenderOf(run)}, ${run.team}, ${JSON.stringify(run.tags)}::jsonb,
       ${run.namedMandateId}, ${run.mandateId}, ${JSON.stringify(run.policyResults)}::jsonb, ${terms.type}, ${terms.symbol}, ${run.broker}, ${run.mode},
       ${run.state}, ${run.reason}, ${run.clientOrderId}, ${terms.notionalMicro}, ${stringifyWithBigints(terms)}::jsonb,
       ${stringifyWithBigints(run.instrument)}::jsonb, ${stringifyWithBigints(run.policy)}::jsonb,
-      ${run.approval && stringifyWithBigints(run.approval)}::jsonb, ${run.expiresAt}, ${run.executeBy}, ${run.leaseUntil}, ${run.attempts},
+      ${run.approval && stringifyWithBigints(run.approval)}::jsonb, ${run.content}, ${run.expiresAt}, ${run.executeBy}, ${run.leaseUntil}, ${run.attempts},
       ${run.nextAttemptAt}, ${run.answerStatus}, ${run.answerBody}, ${run.createdAt}, ${run.updatedAt}, ${run.finishedAt})
   `.execute(tx)
 }
@@ -201,6 +203,49 @@ export async function lockUnfinishedRuns(tx: Tx, tenantId: string): Promise<Trad
     order by id for update
   `.execute(tx)
   return rows.map(toTradeRun)
+}
+
+export async function saveVotes(
+  tx: Tx,
+  run: Pick<TradeRun, 'id' | 'votes' | 'policy' | 'selfApproved' | 'updatedAt'>,
+): Promise<void> {
+  await sql`
+    update rh_runs set votes = ${JSON.stringify(run.votes)}::jsonb, policy = ${stringifyWithBigints(run.policy)}::jsonb,
+      self_approved = ${run.selfApproved}, updated_at = ${run.updatedAt}
+    where id = ${run.id}
+  `.execute(tx)
+}
+
+/** How many of a spender's trades are looked at; one with more of them sees the newest. */
+const MAX_TRADES = 10_000
+
+export type NormalTrades = { spender: string; count: number; median_micro: bigint; max_micro: bigint }
+
+/** What each of these spenders has traded since a time. */
+export async function readNormalTrades(
+  tx: Tx,
+  tenantId: string,
+  spenders: readonly string[],
+  since: Date,
+): Promise<NormalTrades[]> {
+  const { rows } = await sql<NormalTrades>`
+    select spender, count(*)::int as count, percentile_disc(0.5) within group (order by notional_micro) as median_micro, max(notional_micro) as max_micro
+    from (
+      select spender, notional_micro from rh_runs
+      where tenant_id = ${tenantId} and state = 'executed' and created_at >= ${since} and spender = any(${spenders})
+      order by created_at desc limit ${MAX_TRADES}
+    ) traded group by spender
+  `.execute(tx)
+  return rows
+}
+
+/** Deletes the requests of runs that ended before a time. */
+export async function deleteOldContent(tx: Tx, endedBefore: Date, maxRows: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update rh_runs set content = null where id in (
+      select id from rh_runs where content is not null and finished_at <= ${endedBefore} order by finished_at limit ${maxRows})
+  `.execute(tx)
+  return Number(numAffectedRows)
 }
 
 export async function markApproved(tx: Tx, run: TradeRun): Promise<void> {
@@ -395,6 +440,8 @@ const toTradeRun = (row: RunRow): TradeRun => ({
   instrument: reviveStoredJson(row.instrument),
   policy: reviveStoredJson(row.policy),
   approval: row.approval as TradeRun['approval'],
+  content: row.content,
+  votes: row.votes as TradeRun['votes'],
   expiresAt: row.expires_at,
   executeBy: row.execute_by,
   approvedAt: row.approved_at,

@@ -13,14 +13,16 @@ import { createLinkedTrades } from './linked-trades.ts'
 import { createReadPositions } from './positions.ts'
 import { createOutcomeRecorder, type OutcomeRecorderDeps } from './record-outcome.ts'
 import { createRunTrade, type RunTradeDeps } from './run-trade.ts'
+import { createTradeContent, readNormal, type TradeContentDeps, viewApproval } from './trade-approval.ts'
 import type { RhReceipt } from './trade-receipt.ts'
-import { isUuid, type RunState, type TradeRun } from './trade-run-record.ts'
+import { isUuid, type RunState, spenderOf, type TradeRun } from './trade-run-record.ts'
 import { toTradeRunResponse } from './trade-run-response.ts'
 
-export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder'> &
+export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder' | 'content'> &
   Omit<ExecuteDeps, 'outcomeRecorder'> &
   Omit<ApproveDeps, 'outcomeRecorder'> &
-  Pick<RunTradeDeps, 'fillTimeoutMs' | 'sleep'> &
+  Pick<RunTradeDeps, 'awaitAudit' | 'fillTimeoutMs' | 'sleep'> &
+  TradeContentDeps &
   OutcomeRecorderDeps & {
     coinbase: {
       brokerIds: readonly string[]
@@ -35,6 +37,7 @@ export type Brokerage = ReturnType<typeof createBrokerage>
 
 const SWEEP_BATCH_SIZE = 50
 const KEYS_BATCH_SIZE = 5_000
+const CONTENT_BATCH_SIZE = 1_000
 /** Runs are executed concurrently, so that a slow broker delays only some of them. */
 const SWEEP_WORKERS = 4
 
@@ -42,14 +45,30 @@ export function createBrokerage(deps: BrokerageDeps) {
   const { db, clock } = deps
   const outcomeRecorder = createOutcomeRecorder(deps)
   const executeTrade = createExecuteTrade({ ...deps, outcomeRecorder })
-  const admitTrade = createAdmitTrade({ ...deps, outcomeRecorder })
+  const content = createTradeContent(deps)
+  const admitTrade = createAdmitTrade({ ...deps, outcomeRecorder, content })
   const killSwitch = createKillSwitch({ ...deps, outcomeRecorder })
   const approve = createApproveTrade({ ...deps, outcomeRecorder })
+
+  /** Runs with what their approvers are shown. The request is for keys with the scope `control`. */
+  const toResponses = async (caller: TenantCaller, runs: readonly TradeRun[]) => {
+    const ids = runs.map((run) => run.id)
+    const [fills, receiptIds] = await Promise.all([store.listFillsOfRuns(db, ids), store.listReceiptIdsOfRuns(db, ids)])
+    const spenders = runs.filter((run) => run.approval !== null).map(spenderOf)
+    const normalOf = await readNormal(db, caller.tenantId, spenders, clock.now())
+    const isApprover = caller.scopes.includes('control')
+    return runs.map((run) =>
+      toTradeRunResponse(run, fills.get(run.id) ?? [], receiptIds.get(run.id) ?? [], {
+        view: viewApproval(run, normalOf),
+        request: isApprover && run.approval !== null ? content.read(run) : undefined,
+      }),
+    )
+  }
 
   return {
     run: createRunTrade({ ...deps, admitTrade, executeTrade }),
     approve,
-    linkedTrades: createLinkedTrades({ ...deps, outcomeRecorder, approve }),
+    linkedTrades: createLinkedTrades({ ...deps, outcomeRecorder, approve, content }),
     cancel: createCancelTrade({ ...deps, outcomeRecorder }),
     positions: createReadPositions(deps),
     readKillSwitch: killSwitch.read,
@@ -58,8 +77,7 @@ export function createBrokerage(deps: BrokerageDeps) {
     async getRun(caller: TenantCaller, id: string) {
       const run = isUuid(id) ? await store.findRun(db, caller.tenantId, id) : undefined
       if (!run) throw notFound('run')
-      const [fills, receiptIds] = await Promise.all([store.listFills(db, run.id), store.listReceiptIds(db, run.id)])
-      return toTradeRunResponse(run, fills, receiptIds)
+      return (await toResponses(caller, [run]))[0]!
     },
 
     defaultPolicies: createDefaultPolicies(deps),
@@ -68,13 +86,7 @@ export function createBrokerage(deps: BrokerageDeps) {
       const readRuns = (limit: number, after: TradeRun | undefined) =>
         store.listRuns(db, caller.tenantId, { status: query.status, limit, before: after?.id ?? query.cursor })
       const { rows, ...paging } = await readPage(query.limit ?? 20, readRuns, (run) => run.id)
-      const ids = rows.map((run) => run.id)
-      const [fills, receiptIds] = await Promise.all([
-        store.listFillsOfRuns(db, ids),
-        store.listReceiptIdsOfRuns(db, ids),
-      ])
-      const runs = rows.map((run) => toTradeRunResponse(run, fills.get(run.id) ?? [], receiptIds.get(run.id) ?? []))
-      return { runs, ...paging }
+      return { runs: await toResponses(caller, rows), ...paging }
     },
 
     async listReceipts(caller: TenantCaller, query: ReceiptsQuery): Promise<RhReceipt[]> {
@@ -98,6 +110,8 @@ export function createBrokerage(deps: BrokerageDeps) {
       if (!accounts) throw unavailable('Coinbase gives no answer at the moment.')
       return accounts
     },
+
+    pruneContent: (): Promise<number> => store.deleteOldContent(db, content.contentEnd(), CONTENT_BATCH_SIZE),
 
     sweepKeys: (): Promise<number> => store.deleteExpiredIdempotencyKeys(db, clock.now(), KEYS_BATCH_SIZE),
 

@@ -5,10 +5,12 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict, notFound } from '../../platform/problem.ts'
 import type { LinkedApproval, LinkedTrades } from '../governance/approvals/approval-links.ts'
 import type { LinkVoter } from '../governance/approvals/approvals.ts'
+import type { NormalTrade } from './approval-payload.ts'
 import { approvalDeadline } from './approval-window.ts'
 import { APPROVAL_EXPIRED_REASON, type createApproveTrade } from './approve-trade.ts'
 import { findRun, lockRun } from './brokerage.store.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
+import { type createTradeContent, readNormal, viewApproval } from './trade-approval.ts'
 import { agentNamesOf, spenderOf, type TradeRun } from './trade-run-record.ts'
 
 export type LinkedTradesDeps = {
@@ -16,6 +18,7 @@ export type LinkedTradesDeps = {
   clock: Clock
   outcomeRecorder: OutcomeRecorder
   approve: ReturnType<typeof createApproveTrade>
+  content: ReturnType<typeof createTradeContent>
 }
 
 const REJECTED_REASON = 'An approver rejected it.'
@@ -25,7 +28,7 @@ export const createLinkedTrades = (deps: LinkedTradesDeps): LinkedTrades => ({
   async findNotice(tx, tenantId, runId) {
     const run = await findRun(tx, tenantId, runId)
     if (!run?.approval) return undefined
-    const { amount, merchant, agent, sentence, expiresAt } = toView(run)
+    const { amount, merchant, agent, sentence, expiresAt } = toView(run, noTrades, null)
     return {
       approvalId: run.id,
       actionHash: run.approval.digest,
@@ -40,7 +43,9 @@ export const createLinkedTrades = (deps: LinkedTradesDeps): LinkedTrades => ({
 
   async find(tenantId, runId) {
     const run = await findRun(deps.db, tenantId, runId)
-    return run?.approval ? toLinkedApproval(run, run.approval.digest) : undefined
+    if (!run?.approval) return undefined
+    const normalOf = await readNormal(deps.db, tenantId, [spenderOf(run)], deps.clock.now())
+    return toLinkedApproval(run, run.approval.digest, toView(run, normalOf, deps.content.read(run)))
   },
 
   async decide(caller, runId, { decision, reason }, voter) {
@@ -66,7 +71,7 @@ const rejectTrade = (
     await voter.use(tx)
   })
 
-function toLinkedApproval(run: TradeRun, digest: string): LinkedApproval {
+function toLinkedApproval(run: TradeRun, digest: string, view: LinkedApproval['view']): LinkedApproval {
   const isPending = run.state === 'pending_approval'
   const resolution = isPending
     ? null
@@ -75,22 +80,35 @@ function toLinkedApproval(run: TradeRun, digest: string): LinkedApproval {
       : run.reason === APPROVAL_EXPIRED_REASON
         ? 'expired'
         : 'rejected'
-  const view = toView(run)
   return {
     status: isPending ? 'pending' : resolution === 'approved' ? 'approved' : 'rejected',
     resolution,
     actionHash: digest,
     resolvedAt: run.approvedAt ?? run.finishedAt,
     expiresAt: view.expiresAt,
-    required: 1,
-    votes: run.approvedBy === null ? [] : [{ voter: run.approvedBy, decision: 'approve' }],
+    required: run.policy.approvalsRequired ?? 1,
+    votes: run.votes.map(({ voter }) => ({ voter, decision: 'approve' })),
     view,
   }
 }
 
-function toView(run: TradeRun): LinkedApproval['view'] {
+function toView(
+  run: TradeRun,
+  normalOf: (spender: string) => NormalTrade,
+  request: Record<string, unknown> | null,
+): LinkedApproval['view'] {
   const { approval, terms, policy } = run
-  const { checks: _checks, digest: _digest, tenant_id: _tenant, run_id: _run, ...shown } = approval!
+  const { rule, normal, next } = viewApproval(run, normalOf)!
+  const {
+    checks: _,
+    digest: _digest,
+    tenant_id: _tenant,
+    run_id: _run,
+    rule: _rule,
+    normal: _normal,
+    next: _next,
+    ...shown
+  } = approval!
   const reasons = policy.checks.flatMap(({ result, id, reason }) => (result === 'review' ? [reason ?? id] : []))
   return {
     title: 'Approve this trade?',
@@ -100,10 +118,18 @@ function toView(run: TradeRun): LinkedApproval['view'] {
     requestedBy: run.keyId,
     requestedAt: run.createdAt,
     expiresAt: approvalDeadline({ expiresAt: run.expiresAt!, executeBy: run.executeBy }),
-    sentence: `The policy '${policy.name}' requires an approval.${reasons[0] ? ` ${reasons[0]}` : ''}`,
-    reasons: reasons.slice(1),
-    normal: null,
-    next: 'If you approve, the order is sent to the broker at once. If you reject, or nobody decides, no order is sent.',
-    request: shown,
+    sentence: rule.sentence,
+    reasons: reasons.length > 1 ? reasons : [],
+    normal: describeNormal(normal),
+    next: `${next} If you reject, or nobody decides in time, no order is sent.`,
+    request: { ...request, terms: shown },
   }
 }
+
+/** A message says nothing about what is normal. */
+const noTrades = (): NormalTrade => ({ count_30d: 0, median_usdc: null, max_usdc: null })
+
+const describeNormal = ({ count_30d, median_usdc, max_usdc }: NormalTrade) =>
+  count_30d === 0
+    ? 'This spender has traded nothing in the last 30 days.'
+    : `In the last 30 days this spender has traded ${count_30d} ${count_30d === 1 ? 'time' : 'times'}: ${median_usdc} USDC in the middle, ${max_usdc} USDC at most.`

@@ -6,7 +6,7 @@ import type { Fill } from './broker.ts'
 import { findNewestReceiptHash, insertFills, insertReceipt, insertRun, markFinished } from './brokerage.store.ts'
 import { settleHolds } from './trade-holds.ts'
 import { createReceipt, type ReceiptStatus, type RhReceipt, type SignReceipt, sumFills } from './trade-receipt.ts'
-import { brokerClientOrderId, spenderOf, type TradeRun } from './trade-run-record.ts'
+import { brokerClientOrderId, spenderOf, type TradeRun, type TradeVote } from './trade-run-record.ts'
 
 export type LedgerPosting = {
   tenantId: string
@@ -121,11 +121,13 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     at: Date,
     receipt: RhReceipt | null,
     auditData: Record<string, unknown> = {},
+    auditId: string | undefined = undefined,
   ) => {
     const type = `rh_run.${transition}`
     const data = toEventData(run, receipt)
     await deps.emit(tx, { tenantId: run.tenantId, type, data, at })
     await deps.audit(tx, {
+      ...(auditId && { id: auditId }),
       tenantId: run.tenantId,
       type,
       actor,
@@ -139,21 +141,21 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
 
   return {
     /** A run that a person has to approve. Its response is stored with it. */
-    async recordPending(tx: Tx, run: TradeRun): Promise<RhReceipt> {
+    async recordPending(tx: Tx, run: TradeRun, auditId: string): Promise<RhReceipt> {
       await insertRun(tx, run)
       const outcome = { status: 'pending_approval' as const, reason: null, fills: [], brokerOrderId: null }
       const receipt = await storeReceipt(tx, run, outcome, run.createdAt)
-      await publishTransition(tx, run, 'pending', run.keyId, run.createdAt, receipt)
+      await publishTransition(tx, run, 'pending', run.keyId, run.createdAt, receipt, {}, auditId)
       await deps.queueApprovalMessages(tx, run.tenantId, run.id, run.createdAt)
       return receipt
     },
 
     /** A run that policy refused. No order was created. */
-    async recordRejected(tx: Tx, run: TradeRun): Promise<RhReceipt> {
+    async recordRejected(tx: Tx, run: TradeRun, auditId: string): Promise<RhReceipt> {
       await insertRun(tx, run)
       const outcome = { status: 'rejected' as const, reason: run.reason, fills: [], brokerOrderId: null }
       const receipt = await storeReceipt(tx, run, outcome, run.createdAt)
-      await publishTransition(tx, run, 'rejected', run.keyId, run.createdAt, receipt)
+      await publishTransition(tx, run, 'rejected', run.keyId, run.createdAt, receipt, {}, auditId)
       for (const { budget_id, limit, used, verdict } of run.policyResults) {
         if (budget_id === undefined || verdict === 'pass') continue
         const data = { ...toEventData(run, receipt), budget_id, limit_usdc: limit, used_usdc: used }
@@ -161,6 +163,18 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       }
       return receipt
     },
+
+    /** One of several approvals that the run needs. */
+    recordVote: (tx: Tx, run: TradeRun, vote: TradeVote, auditData?: Record<string, unknown>) =>
+      deps.audit(tx, {
+        tenantId: run.tenantId,
+        type: 'rh_run.voted',
+        actor: vote.voter,
+        subject: run.id,
+        at: new Date(vote.at),
+        decision: 'voted',
+        data: { ...toEventData(run, null), ...auditData, ...(vote.selfApproved && { self_approved: true }) },
+      }),
 
     recordApproved: (tx: Tx, run: TradeRun, actor: string, at: Date, auditData?: Record<string, unknown>) =>
       publishTransition(tx, run, 'approved', actor, at, null, auditData),
@@ -183,10 +197,11 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       const status = partial ? 'partially_filled' : outcome.state
       const { reason, fills, brokerOrderId } = outcome
       const receipt = await storeReceipt(tx, finishedRun, { status, reason, fills, brokerOrderId }, at)
+      const auditId = deps.ids.next('aud')
       const storedRun =
-        run.answerStatus === null ? { ...finishedRun, ...toFinalResponse(finishedRun, receipt) } : finishedRun
+        run.answerStatus === null ? { ...finishedRun, ...toFinalResponse(finishedRun, receipt, auditId) } : finishedRun
       await markFinished(tx, storedRun, at)
-      await publishTransition(tx, finishedRun, outcome.state, actor, at, receipt, auditData)
+      await publishTransition(tx, finishedRun, outcome.state, actor, at, receipt, auditData, auditId)
       return storedRun
     },
   }
@@ -218,15 +233,22 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
 }
 
 /** The response to a run that needed no approval; a run that did has been answered with 202 before. */
-function toFinalResponse(run: TradeRun, receipt: RhReceipt): { answerStatus: number; answerBody: string } {
+function toFinalResponse(
+  run: TradeRun,
+  receipt: RhReceipt,
+  auditId: string,
+): { answerStatus: number; answerBody: string } {
+  const audit = run.policy.auditRequired ? { audit: { event_id: auditId } } : {}
   const common = { run_id: run.id, status: run.state, instrument_type: run.terms.type }
-  if (run.state === 'executed') return { answerStatus: 200, answerBody: JSON.stringify({ ...common, receipt }) }
+  if (run.state === 'executed')
+    return { answerStatus: 200, answerBody: JSON.stringify({ ...common, receipt, ...audit }) }
   const refusal = {
     error: 'policy_blocked',
     message: run.reason ?? 'The order was not executed.',
     ...common,
     checks: run.policy.checks,
     receipt_id: receipt.id,
+    ...audit,
   }
   return { answerStatus: 422, answerBody: JSON.stringify(refusal) }
 }

@@ -207,14 +207,10 @@ function checkEarnLock({ terms, account, now }: RiskFacts): Check {
 
 function checkApprovalThreshold({ terms, policy }: RiskFacts): Check | null {
   const actual = usdcFromMicro(terms.notionalMicro)
-  const { alwaysRequireApproval, requireApprovalAboveMicro, approvalsRequired } = policy
+  const { alwaysRequireApproval, requireApprovalAboveMicro } = policy
   if (!alwaysRequireApproval && requireApprovalAboveMicro === null) return null
   const limit = alwaysRequireApproval ? 'always' : usdcFromMicro(requireApprovalAboveMicro!)
   const ok = !alwaysRequireApproval && terms.notionalMicro <= requireApprovalAboveMicro!
-  if (approvalsRequired > 1) {
-    const reason = `${policy.name} requires ${approvalsRequired} approvals, and a trade can have one.`
-    return buildCheck('approval', ok, limit, actual, reason)
-  }
   const when = alwaysRequireApproval ? 'for every run' : `above ${limit} USDC`
   return buildCheck('approval', ok, limit, actual, `${policy.name} wants a person ${when}.`, 'review')
 }

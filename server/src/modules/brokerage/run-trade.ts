@@ -1,3 +1,4 @@
+import { type AwaitAudit, auditPending, pendingAuditId, withAuditLink } from '../../platform/audit-link.ts'
 import type { Db } from '../../platform/db.ts'
 import type { IdempotentResponse } from '../../platform/idempotency.ts'
 import type { AdmitTrade, RunRequest } from './admit-trade.ts'
@@ -11,6 +12,7 @@ export type RunTradeDeps = {
   executeTrade: ExecuteTrade
   /** Wakes the worker. */
   wake(): void
+  awaitAudit: AwaitAudit
   /** How long a caller waits for a broker that does not fill at once. */
   fillTimeoutMs?: number
   sleep?(milliseconds: number): Promise<void>
@@ -23,7 +25,10 @@ const POLL_INTERVAL_MS = 100
 export const createRunTrade = (deps: RunTradeDeps) => {
   const sleep = deps.sleep ?? ((ms: number) => new Promise((resolve) => setTimeout(resolve, ms)))
 
-  return async (runRequest: RunRequest): Promise<IdempotentResponse> => {
+  return async (runRequest: RunRequest): Promise<IdempotentResponse> =>
+    completeAudit(runRequest, await runTrade(runRequest))
+
+  async function runTrade(runRequest: RunRequest): Promise<IdempotentResponse> {
     const admission = await deps.admitTrade(runRequest)
     if ('response' in admission) return admission.response
     const attemptedRun = await deps.executeTrade(admission.run)
@@ -31,6 +36,16 @@ export const createRunTrade = (deps: RunTradeDeps) => {
     if (run.answerBody && run.answerStatus !== null)
       return { status: run.answerStatus, body: run.answerBody, replayed: false }
     return { status: 202, body: JSON.stringify(toExecutingResponse(run)), replayed: false }
+  }
+
+  /** An answer that a policy wants on the record is sent only with the place of its event in the audit chain. */
+  async function completeAudit(runRequest: RunRequest, response: IdempotentResponse): Promise<IdempotentResponse> {
+    const eventId = pendingAuditId(response.body)
+    if (eventId === undefined) return response
+    const link = await deps.awaitAudit(runRequest.caller.tenantId, eventId)
+    if (link) return { ...response, body: withAuditLink(response.body, link) }
+    const { run_id } = JSON.parse(response.body) as { run_id: string }
+    throw auditPending({ run_id }, `/api/rh/runs/${run_id}`, runRequest.idempotencyKey !== undefined)
   }
 
   /** Some brokers fill an order shortly after accepting it, so the caller waits while the worker polls the order. */

@@ -51,6 +51,7 @@ export type TradeRequestBody = {
   spender?: string
   tags?: Record<string, string>
   mandate_id?: string
+  purpose?: string
 }
 
 const MAX_QUANTITY_E8 = 1_000_000_000n * 100_000_000n

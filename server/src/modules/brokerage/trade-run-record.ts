@@ -18,7 +18,14 @@ export type RunPolicy = {
   limitPolicyIds?: readonly string[]
   /** Present when the policy of the limits lets nobody approve what he asked for. */
   separateApprover?: true
+  /** Present when more than one identity has to approve. */
+  approvalsRequired?: number
+  /** Present when the answer names its audit event and waits for it. */
+  auditRequired?: true
 }
+
+/** One approval of a run: by a key, or by the recipient of a channel. */
+export type TradeVote = { voter: string; at: string; selfApproved: boolean }
 
 /** What a run holds in one counter until its outcome is recorded. */
 export type StoredHold = { scope: string } & Record<string, unknown>
@@ -46,6 +53,9 @@ export type TradeRun = {
   instrument: Instrument
   policy: RunPolicy
   approval: ApprovalPayload | null
+  /** The encrypted request of a run that needs an approval, until its retention ends. */
+  content: string | null
+  votes: readonly TradeVote[]
   expiresAt: Date | null
   executeBy: Date
   approvedAt: Date | null

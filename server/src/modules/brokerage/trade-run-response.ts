@@ -1,9 +1,17 @@
 import { usdcFromMicro } from '../../platform/money.ts'
+import type { TradeApprovalView } from './approval-payload.ts'
+import { toVoteRecord } from './approve-trade.ts'
 import { type Fill, numberFromE8 } from './broker.ts'
 import { spenderOf, type TradeRun } from './trade-run-record.ts'
 
 /** GET /api/rh/runs/:id: the state of a run with its checks, fills and receipts. */
-export const toTradeRunResponse = (run: TradeRun, fills: readonly Fill[], receiptIds: readonly string[]) => ({
+export const toTradeRunResponse = (
+  run: TradeRun,
+  fills: readonly Fill[],
+  receiptIds: readonly string[],
+  /** `request` is undefined for whoever must not see it. */
+  approval: { view: TradeApprovalView | null; request: Record<string, unknown> | null | undefined },
+) => ({
   run_id: run.id,
   tenant_id: run.tenantId,
   status: run.state,
@@ -29,6 +37,12 @@ export const toTradeRunResponse = (run: TradeRun, fills: readonly Fill[], receip
   mode: run.mode,
   client_order_id: run.clientOrderId,
   approval: run.approval,
+  ...(approval.request !== undefined && { request: approval.request }),
+  rule: approval.view?.rule ?? null,
+  normal: approval.view?.normal ?? null,
+  next: approval.view?.next ?? null,
+  approvals_required: run.policy.approvalsRequired ?? (run.approval === null ? 0 : 1),
+  approvals: run.votes.map(toVoteRecord),
   expires_at: run.expiresAt?.toISOString() ?? null,
   execute_by: run.executeBy.toISOString(),
   approved_at: run.approvedAt?.toISOString() ?? null,

@@ -294,7 +294,7 @@ export type Decisions = {
   kind: string
   run_id: string
   preauth_id: string | null
-  agent_id: string
+  agent_id: string | null
   merchant: string
   amount_micro: bigint
   outcome: string
@@ -1014,6 +1014,8 @@ export type RhRuns = {
   mandate_id: string | null
   named_mandate_id: string | null
   policy_results: Generated<unknown>
+  content: string | null
+  votes: Generated<unknown>
 }
 
 export type RhTenants = {

@@ -1,8 +1,11 @@
 import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Tx } from '../../../platform/db.ts'
 import type { Ids } from '../../../platform/ids.ts'
+import type { Keys } from '../../../platform/keys.ts'
 import { invalid, unavailable } from '../../../platform/problem.ts'
 import { readLineage } from '../../tenants/key-lineage.ts'
+import { type ApprovalRule, decryptContent, describeRule, encryptContent } from '../approvals/approval-content.ts'
+import { recipientsAddedBy } from '../approvals/messages.store.ts'
 import { readCounters } from '../counters/limit-counters.store.ts'
 import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
 import { readMandate } from '../grants/grants.store.ts'
@@ -13,8 +16,9 @@ import type { RuleResult } from '../rules/rule-result.ts'
 import { readKeys, type TenantRules, toPolicy } from '../rules/rules-cache.store.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import { assessPayment, toAllowedPayment, toRefusal } from './assess-payment.ts'
-import { requiredReview, smallestChanges, toCounterNeed } from './assessment-outcome.ts'
+import { isAuditRequired, requiredReview, smallestChanges, toCounterNeed } from './assessment-outcome.ts'
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from './assessment-retry.ts'
+import { insertTradeDecision } from './decisions.ts'
 import type { Freeze } from './evaluate-rules.ts'
 import { agentNames, type PaymentFacts, readSpender, type Tags } from './payment-facts.ts'
 import { refusalCode } from './refusals.ts'
@@ -56,10 +60,14 @@ export type TradeAdmission = {
 }
 
 /** The listed results, and what follows from them. */
-export type TradeAssessment = { results: RuleResult[] } & (
+export type TradeAssessment = {
+  results: RuleResult[]
+  /** A policy that applied wants the answer to wait until it is in the audit chain. */
+  auditRequired: boolean
+} & (
   | { outcome: 'pass'; admission: TradeAdmission; separateApprover: boolean }
-  /** A rule asks for a person. */
-  | { outcome: 'review'; message: string; rule: string }
+  /** A rule asks for people; `approvalRule` says which one, in words for them. */
+  | { outcome: 'review'; message: string; rule: string; approvalRule: ApprovalRule; approvalsRequired: number }
   | {
       outcome: 'refused'
       error: 'budget_exceeded' | 'policy_blocked'
@@ -86,6 +94,7 @@ export type TradingPolicy = {
 
 export type TradeGovernanceDeps = {
   ids: Ids
+  keys: Pick<Keys, 'encrypt' | 'decrypt'>
   rulesCache: RulesCache
   findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
 }
@@ -126,13 +135,13 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
   /**
    * Judges the trade by mandates, freezes, budgets and what the policies deny. Limits of policies apply to a trade only
    * where its own limits come from the policy: the brokerage checks those of one trade, and the trade counts in the limits
-   * by day, month and minute of the policies in `limitPolicyIds`. `approvalId`: a person has approved the trade.
+   * by day, month and minute of the policies in `limitPolicyIds`. `approval`: so many people have approved the trade.
    */
   async assess(
     tx: Tx,
     trade: GovernedTrade,
     limitPolicyIds: readonly string[],
-    approvalId?: string,
+    approval?: { id: string; votes: number },
   ): Promise<TradeAssessment> {
     const { tenantId, keyId } = trade.party
     const namedMandate = trade.namedMandateId === null ? null : await readMandate(tx, tenantId, trade.namedMandateId)
@@ -147,8 +156,9 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
       freeze: trade.freeze,
       // A trade is not approved by its hash: its run is the approval.
       actionHash: '',
-      grants: approvalId === undefined ? {} : { approval: { id: approvalId, votes: 1 } },
+      grants: { approval },
     })
+    const auditRequired = isAuditRequired(assessment.evaluation)
     if (!assessment.decidingResult) {
       const { results, holds, needs, rulesVersion, mandateId } = toAllowedPayment(deps.ids, assessment)
       const locks = [...holds, ...needs].map(({ scope }) => `limit:${scope}`)
@@ -160,15 +170,16 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
         mandateId,
       }
       const review = requiredReview(assessment.evaluation, assessment.evaluation.results)
-      return { outcome: 'pass', results, admission, separateApprover: review?.separateApprover ?? false }
+      return { outcome: 'pass', results, auditRequired, admission, separateApprover: review?.separateApprover ?? false }
     }
     const refusal = toRefusal(assessment)
-    const { results, error } = refusal
+    const { results, error, message, review } = refusal
     const { rule } = assessment.decidingResult
-    const votes = refusal.review?.approvalsRequired ?? 0
-    const message =
-      votes > 1 ? `${refusal.message} It requires ${votes} approvals, and a trade can have one.` : refusal.message
-    if (votes === 1) return { outcome: 'review', results, message, rule }
+    if (review) {
+      const { approvalsRequired } = review
+      const approvalRule = describeRule(refusal)
+      return { outcome: 'review', results, auditRequired, message, rule, approvalRule, approvalsRequired }
+    }
     const { policy_id, budget_id, mandate_id, field_required } = assessment.decidingResult
     const code = refusalCode(refusal)
     const fields = {
@@ -176,8 +187,18 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
       decided_by: { policy_id, budget_id: budget_id ?? null, mandate_id: mandate_id ?? null, rule },
       smallest_change: smallestChanges(assessment.results),
     }
-    return { outcome: 'refused', results, error, message, rule, fields }
+    return { outcome: 'refused', results, auditRequired, error, message, rule, fields }
   },
+
+  /** The decision about a trade that is refused or waits. */
+  recordDecision: insertTradeDecision,
+
+  /** The recipients of channels that count as the same identity as these keys, because one of them added them. */
+  recipientsAddedBy,
+
+  /** The request of a trade that waits is stored as that of any approval. */
+  encryptRequest: (request: Record<string, unknown>): string => encryptContent(deps.keys, { request }),
+  decryptRequest: (content: string): Record<string, unknown> => decryptContent(deps.keys, content).request,
 
   /** Calls `work` again while rules or limits change between its assessment and its holds. */
   async retryWhileChanging<T>(tenantId: string, work: () => Promise<T>): Promise<T> {

@@ -7,17 +7,17 @@ import { Id, openObject } from '../schema-helpers.ts'
 export const Decision = Type.Object(
   {
     decision_id: Type.String(),
-    kind: oneOf(['run', 'loop', 'preauth']),
+    kind: oneOf(['run', 'loop', 'preauth', 'trade']),
     run_id: Type.String(),
     preauth_id: nullable(Type.String()),
-    agent_id: Type.String(),
+    agent_id: nullable(Type.String({ description: 'Null for a trade that names no agent.' })),
     merchant: Type.String(),
     amount: Type.String(),
     amount_usdc: Type.Number(),
     outcome: oneOf(['blocked', 'rejected', 'review_required']),
     error: Type.String(),
     message: Type.String(),
-    overridable: Type.Boolean({ description: 'Whether POST /api/authorize may override it.' }),
+    overridable: Type.Boolean({ description: 'Whether POST /api/authorize may override it; never for a trade.' }),
     policy_results: Type.Array(
       openObject(
         'The result of one rule: asked, limit, matched, reason, smallest_change. At most 100; the last may count the others.',

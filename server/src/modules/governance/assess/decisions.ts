@@ -1,12 +1,14 @@
 import { type Selectable, sql } from 'kysely'
 import type { TenantCaller } from '../../../platform/auth-context.ts'
-import type { Db } from '../../../platform/db.ts'
+import { hashJson } from '../../../platform/canonical.ts'
+import type { Db, Tx } from '../../../platform/db.ts'
 import type { Decisions as DecisionsTable } from '../../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
 import { readPage } from '../../../platform/paging.ts'
 import { notFound } from '../../../platform/problem.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
 import { smallestChanges } from './assessment-outcome.ts'
+import { boundTrace } from './bound-trace.ts'
 
 type DecisionRow = Omit<Selectable<DecisionsTable>, 'tenant_id' | 'results' | 'trace_hash'> & {
   trace: RuleResult[]
@@ -40,6 +42,66 @@ export function createDecisions({ db }: { db: Db }) {
   }
 }
 
+/** A trade that was refused or waits for an approval. */
+export type TradeDecision = {
+  id: string
+  tenantId: string
+  runId: string
+  agentId: string | null
+  merchant: string
+  amountMicro: bigint
+  outcome: 'blocked' | 'review_required'
+  error: string
+  message: string
+  results: readonly RuleResult[]
+  actionHash: string
+  askedBy: string
+  spender: string
+  team: string | null
+  tags: Readonly<Record<string, string>>
+  at: Date
+}
+
+/** Records the decision about a trade in the transaction that stores its run. No override applies to a trade. */
+export async function insertTradeDecision(tx: Tx, decision: TradeDecision): Promise<void> {
+  const results = boundTrace(decision.results)
+  const traceHash = hashJson(results)
+  await tx
+    .insertInto('rule_traces')
+    .values({
+      tenant_id: decision.tenantId,
+      hash: traceHash,
+      results: JSON.stringify(results),
+      created_at: decision.at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  await tx
+    .insertInto('decisions')
+    .values({
+      id: decision.id,
+      tenant_id: decision.tenantId,
+      kind: 'trade',
+      run_id: decision.runId,
+      agent_id: decision.agentId,
+      merchant: decision.merchant,
+      amount_micro: decision.amountMicro,
+      outcome: decision.outcome,
+      error: decision.error,
+      message: decision.message,
+      overridable: false,
+      results: '[]',
+      trace_hash: traceHash,
+      action_hash: decision.actionHash,
+      asked_by: decision.askedBy,
+      spender: decision.spender,
+      team: decision.team,
+      tags: Object.keys(decision.tags).length === 0 ? null : JSON.stringify(decision.tags),
+      created_at: decision.at,
+    })
+    .execute()
+}
+
 /** `trace` replaces `results`, which is empty in new rows and may be huge in old ones. */
 const selectDecisions = (db: Db, tenantId: string) =>
   db
@@ -60,7 +122,8 @@ const selectDecisions = (db: Db, tenantId: string) =>
     .select(sql<RuleResult[]>`trace_of(tenant_id, trace_hash, results)`.as('trace'))
     .select(
       sql<boolean>`exists (select from approvals where approvals.tenant_id = decisions.tenant_id and decision_id = decisions.id and approvals.self_approved)
-        or exists (select from overrides where overrides.tenant_id = decisions.tenant_id and decision_id = decisions.id and overrides.self_approved)`.as(
+        or exists (select from overrides where overrides.tenant_id = decisions.tenant_id and decision_id = decisions.id and overrides.self_approved)
+        or case when decisions.kind = 'trade' then exists (select from rh_runs where rh_runs.id = decisions.run_id::uuid and rh_runs.self_approved) else false end`.as(
         'self_approved',
       ),
     )

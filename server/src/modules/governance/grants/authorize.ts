@@ -118,12 +118,16 @@ async function findDenial(tx: Tx, tenantId: string, request: DenialQuery, now: D
   if (decisionId !== undefined) {
     const row = await tx
       .selectFrom('decisions')
-      .select([...denialColumns, 'outcome', 'overridable', 'merchant', 'amount_micro'])
+      .select([...denialColumns, 'kind', 'outcome', 'overridable', 'merchant', 'amount_micro'])
       .where('id', '=', decisionId)
       .where('tenant_id', '=', tenantId)
       .executeTakeFirst()
     if (!row) throw invalid(`There is no decision '${decisionId}'.`)
     if (row.outcome !== 'blocked') throw invalid(`The decision '${decisionId}' is not a denial.`)
+    if (row.kind === 'trade')
+      throw invalid(
+        `The decision '${decisionId}' denied a trade, and no override applies to trades; change the policy, or let the trade be approved.`,
+      )
     if (!row.overridable)
       throw invalid(
         `The decision '${decisionId}' was taken by a hard limit or a freeze, which cannot be overridden; raise the limit, or unfreeze the agent.`,
