@@ -2390,6 +2390,74 @@ export interface components {
                 cost_usd: number;
                 margin_usd: number;
             }[];
+            /** @description Everything governed (runs, loops, pre-authorised payments, trades) by who spent it, the largest first, at most 100; the figures are those of GET /api/spend. */
+            by_spender: {
+                spender: string | null;
+                /** @description Money that is counted as spent, in atomic units (micro-USDC). */
+                amount: string;
+                amount_usdc: number;
+                /** @description Of how many runs, loops, payments and spend trades. */
+                count: number;
+                /** @description The part of `amount` that nobody but the tenant has seen paid, or that the chain does not show. */
+                reported: string;
+                reported_usdc: number;
+                /** @description Executed notional of all other trades; not part of `amount`. */
+                notional: string;
+                notional_usdc: number;
+                /** @description Of how many trades. */
+                trades: number;
+            }[];
+            by_team: {
+                team: string | null;
+                /** @description Money that is counted as spent, in atomic units (micro-USDC). */
+                amount: string;
+                amount_usdc: number;
+                /** @description Of how many runs, loops, payments and spend trades. */
+                count: number;
+                /** @description The part of `amount` that nobody but the tenant has seen paid, or that the chain does not show. */
+                reported: string;
+                reported_usdc: number;
+                /** @description Executed notional of all other trades; not part of `amount`. */
+                notional: string;
+                notional_usdc: number;
+                /** @description Of how many trades. */
+                trades: number;
+            }[];
+            by_key: {
+                key: string | null;
+                /** @description Money that is counted as spent, in atomic units (micro-USDC). */
+                amount: string;
+                amount_usdc: number;
+                /** @description Of how many runs, loops, payments and spend trades. */
+                count: number;
+                /** @description The part of `amount` that nobody but the tenant has seen paid, or that the chain does not show. */
+                reported: string;
+                reported_usdc: number;
+                /** @description Executed notional of all other trades; not part of `amount`. */
+                notional: string;
+                notional_usdc: number;
+                /** @description Of how many trades. */
+                trades: number;
+            }[];
+            by_tag: {
+                tag: string;
+                value: string;
+                /** @description Money that is counted as spent, in atomic units (micro-USDC). */
+                amount: string;
+                amount_usdc: number;
+                /** @description Of how many runs, loops, payments and spend trades. */
+                count: number;
+                /** @description The part of `amount` that nobody but the tenant has seen paid, or that the chain does not show. */
+                reported: string;
+                reported_usdc: number;
+                /** @description Executed notional of all other trades; not part of `amount`. */
+                notional: string;
+                notional_usdc: number;
+                /** @description Of how many trades. */
+                trades: number;
+            }[];
+            /** @description False when a list has more than 100 groups, or the window more than 100,000 runs and the lists are empty: GET /api/spend has them all. */
+            groups_complete: boolean;
         };
         ApiKey: {
             key_id: string;
@@ -11890,6 +11958,10 @@ export interface operations {
                 actor?: string;
                 /** @description The subject of the event, for example a run id */
                 subject?: string;
+                /** @description Events about payments of this spender, where one was named */
+                spender?: string;
+                /** @description Events about payments of this team */
+                team?: string;
                 since?: string;
                 until?: string;
                 /** @description 20 by default */

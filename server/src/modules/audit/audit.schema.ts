@@ -11,6 +11,16 @@ export const AuditQuery = Type.Object(
     subject: Type.Optional(
       Type.String({ minLength: 1, maxLength: 200, description: 'The subject of the event, for example a run id' }),
     ),
+    spender: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Events about payments of this spender, where one was named',
+      }),
+    ),
+    team: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Events about payments of this team' }),
+    ),
     since: Type.Optional(Type.String({ format: 'date-time' })),
     until: Type.Optional(Type.String({ format: 'date-time' })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: '20 by default' })),

@@ -129,7 +129,15 @@ const linkedEvents = (tx: Tx, tenantId: string) =>
     ])
     .where('tenant_id', '=', tenantId)
 
-export type AuditFilter = { type?: string; actor?: string; subject?: string; since?: string; until?: string }
+export type AuditFilter = {
+  type?: string
+  actor?: string
+  subject?: string
+  spender?: string
+  team?: string
+  since?: string
+  until?: string
+}
 
 /** The types that the index by type leaves out; see the migration. */
 const FREQUENT_TYPES = ['run.admitted', 'run.completed']
@@ -138,7 +146,7 @@ const FREQUENT_TYPES = ['run.admitted', 'run.completed']
 export async function listEvents(
   tx: Tx,
   tenantId: string,
-  { type, actor, subject, since, until }: AuditFilter,
+  { type, actor, subject, spender, team, since, until }: AuditFilter,
   { limit, beforeSeq }: { limit: number; beforeSeq?: bigint },
 ): Promise<LinkedRow[]> {
   let query = linkedEvents(tx, tenantId)
@@ -147,6 +155,8 @@ export async function listEvents(
     query = query.where(sql<boolean>`type not in ('run.admitted', 'run.completed')`)
   if (actor !== undefined) query = query.where('actor', '=', actor)
   if (subject !== undefined) query = query.where('subject', '=', subject)
+  if (spender !== undefined) query = query.where(sql<boolean>`data->>'spender' = ${spender}`)
+  if (team !== undefined) query = query.where(sql<boolean>`data->>'team' = ${team}`)
   if (since !== undefined) query = query.where('occurred_at', '>=', new Date(since))
   if (until !== undefined) query = query.where('occurred_at', '<', new Date(until))
   if (since !== undefined || until !== undefined) {

@@ -4,6 +4,8 @@ import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { type LatencyBucket, type RunSums, readLanes, readLatencies, readSeries } from './analytics.store.ts'
 import type { LaneCosts } from './run-totals.ts'
+import { type NamedSpend, readSpendByName } from './spend.store.ts'
+import { toSpendSums } from './spend.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -19,9 +21,30 @@ export type AnalyticsWindow = keyof typeof analyticsWindows
 /** Each bucket of the latency histogram is 1.1 times as wide as the one before; the SQL that fills it uses the same factor. */
 const BUCKET_GROWTH = 1.1
 
+/** The groups of each list, the largest first; GET /api/spend has all. */
+export const MAX_ANALYTICS_GROUPS = 100
+/** In a window with more runs than this the groups are left to GET /api/spend: they are added up run by run. */
+export const MAX_GROUPED_RUNS = 100_000
+
 export type Analytics = ReturnType<typeof createAnalytics>
 
 export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }) {
+  /** Everything governed by who spent it, with the figures of GET /api/spend. */
+  const readGroups = async (filter: { tenantId: string; since: Date; until: Date }, runs: bigint) => {
+    const isReadable = runs <= MAX_GROUPED_RUNS
+    const groups = isReadable ? await readSpendByName(deps.db, { ...filter, limit: MAX_ANALYTICS_GROUPS + 1 }) : []
+    const byDimension = Map.groupBy(groups, ({ dimension }) => dimension)
+    const listOf = (dimension: NamedSpend['dimension']) =>
+      (byDimension.get(dimension) ?? []).slice(0, MAX_ANALYTICS_GROUPS)
+    return {
+      by_spender: listOf('spender').map(({ value, ...sums }) => ({ spender: value, ...toSpendSums(sums) })),
+      by_team: listOf('team').map(({ value, ...sums }) => ({ team: value, ...toSpendSums(sums) })),
+      by_key: listOf('key').map(({ value, ...sums }) => ({ key: value, ...toSpendSums(sums) })),
+      by_tag: listOf('tag').map(({ tag, value, ...sums }) => ({ tag: tag!, value: value!, ...toSpendSums(sums) })),
+      groups_complete: isReadable && [...byDimension.values()].every((list) => list.length <= MAX_ANALYTICS_GROUPS),
+    }
+  }
+
   return {
     async read(caller: TenantCaller, name: AnalyticsWindow) {
       const { lengthMs, bucket } = analyticsWindows[name]
@@ -34,9 +57,10 @@ export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }
         readSeries(deps.db, filter, bucket),
         readLatencies(deps.db, filter),
       ])
+      const totals = addSums(lanes)
       return {
         window: { name, since: since.toISOString(), until: until.toISOString(), bucket },
-        totals: toSumsRecord(addSums(lanes)),
+        totals: toSumsRecord(totals),
         by_agent: lanes.map(({ agent_id, ...sums }) => ({
           agent_id,
           ...toSumsRecord(sums),
@@ -48,6 +72,7 @@ export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }
           p99: percentile(latencies, 0.99),
         },
         series: series.map(({ at, ...sums }) => ({ at: at.toISOString(), ...toSumsRecord(sums) })),
+        ...(await readGroups(filter, totals.runs)),
       }
     },
   }

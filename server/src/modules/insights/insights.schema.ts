@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { nullableNumber, nullableText } from '../../platform/schema.ts'
 import { Alert } from './alerts.schema.ts'
 import { type AnalyticsWindow, analyticsWindows } from './analytics.ts'
+import { spendSums } from './spend.schema.ts'
 
 const Time = Type.String({ format: 'date-time' })
 
@@ -26,6 +27,17 @@ export const AnalyticsResponse = Type.Object(
     by_agent: Type.Array(Type.Object({ agent_id: Type.String(), ...sums, success_rate: nullableNumber })),
     latency_ms: Type.Object({ p50: nullableNumber, p95: nullableNumber, p99: nullableNumber }),
     series: Type.Array(Type.Object({ at: Time, ...sums })),
+    by_spender: Type.Array(Type.Object({ spender: nullableText, ...spendSums }), {
+      description:
+        'Everything governed (runs, loops, pre-authorised payments, trades) by who spent it, the largest first, at most 100; the figures are those of GET /api/spend.',
+    }),
+    by_team: Type.Array(Type.Object({ team: nullableText, ...spendSums })),
+    by_key: Type.Array(Type.Object({ key: nullableText, ...spendSums })),
+    by_tag: Type.Array(Type.Object({ tag: Type.String(), value: Type.String(), ...spendSums })),
+    groups_complete: Type.Boolean({
+      description:
+        'False when a list has more than 100 groups, or the window more than 100,000 runs and the lists are empty: GET /api/spend has them all.',
+    }),
   },
   { title: 'AnalyticsResponse' },
 )

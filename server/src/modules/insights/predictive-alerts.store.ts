@@ -11,6 +11,9 @@ export async function findOrphanedPreauths(tx: Tx, limit: number) {
       'preauth.tenant_id',
       'preauth.run_id',
       'preauth.agent_id',
+      'preauth.spender',
+      'preauth.team',
+      'preauth.tags',
       'preauth.merchant_id',
       'preauth.amount_micro',
       'preauth.escalated_at',
@@ -40,8 +43,12 @@ export async function findUnknownSettlements(tx: Tx, createdBefore: Date, critic
     amount_micro: bigint
     attempts: number
     created_at: Date
+    agent_id: string
+    spender: string | null
+    team: string | null
+    tags: unknown
   }>`
-    select settlement.id, tenant_id, run.id as run_id, price_micro as amount_micro, attempts, created_at
+    select settlement.id, tenant_id, run.id as run_id, price_micro as amount_micro, attempts, created_at, agent_id, spender, team, tags
     from open_runs run cross join lateral (select run.terms->>'settlement_id' as id) settlement
     where payment_state = 'unknown' and tenant_id is not null and created_at <= ${createdBefore}
       and not exists (select 1 from alerts alert

@@ -65,6 +65,13 @@ export function createPredictiveAlerts(deps: { db: Db; clock: Clock; alerts: Pic
 
 const msBefore = (now: Date, milliseconds: number) => new Date(now.getTime() - milliseconds)
 
+/** Who spends, in the data of an alert about a payment. */
+const payerOf = ({ spender, team, tags }: { spender: string | null; team: string | null; tags: unknown }) => ({
+  spender,
+  team,
+  tags: tags ?? {},
+})
+
 type OrphanedPreauth = Awaited<ReturnType<typeof findOrphanedPreauths>>[number]
 const toOrphanFinding = (row: OrphanedPreauth): Finding => ({
   tenantId: row.tenant_id,
@@ -75,6 +82,7 @@ const toOrphanFinding = (row: OrphanedPreauth): Finding => ({
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
+    ...payerOf(row),
     merchant: row.merchant_id,
     amount: row.amount_micro.toString(),
     escalated_at: row.escalated_at?.toISOString() ?? null,
@@ -88,7 +96,14 @@ const toSettlementFinding = (row: UnknownSettlement, now: Date): Finding => ({
   severity: now.getTime() - row.created_at.getTime() >= SETTLEMENT_CRITICAL_MS ? 'critical' : 'warning',
   type: 'settlement_unknown',
   message: `It is not known yet whether the payment of run ${row.run_id} arrived; the service keeps asking the chain.`,
-  data: { settlement_id: row.id, run_id: row.run_id, amount: row.amount_micro.toString(), attempts: row.attempts },
+  data: {
+    settlement_id: row.id,
+    run_id: row.run_id,
+    agent_id: row.agent_id,
+    ...payerOf(row),
+    amount: row.amount_micro.toString(),
+    attempts: row.attempts,
+  },
   cause: `settlement_unknown:${row.id}`,
 })
 

@@ -46,7 +46,7 @@ export const SpendQuery = Type.Object(
   { additionalProperties: false },
 )
 
-const sums = {
+export const spendSums = {
   amount: Type.String({ description: 'Money that is counted as spent, in atomic units (micro-USDC).' }),
   amount_usdc: Type.Number(),
   count: Type.Integer({ description: 'Of how many runs, loops, payments and spend trades.' }),
@@ -65,11 +65,11 @@ export const SpendResponse = Type.Object(
     to: Type.String(),
     group_by: Type.Array(oneOf(spendDimensions)),
     tag: nullableText,
-    totals: Type.Object(sums, { description: 'Of all groups, on this page or not.' }),
+    totals: Type.Object(spendSums, { description: 'Of all groups, on this page or not.' }),
     groups: Type.Array(
       Type.Object({
         ...Object.fromEntries(spendDimensions.map((dimension) => [dimension, Type.Optional(nullableText)])),
-        ...sums,
+        ...spendSums,
       }),
       { description: 'In the order of their names; null is the group of what has no such name.' },
     ),

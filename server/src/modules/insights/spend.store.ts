@@ -79,6 +79,36 @@ export async function readSpend(tx: Tx, filter: SpendFilter): Promise<{ groups: 
   }
 }
 
+export type NamedSpend = SpendSums & {
+  dimension: 'spender' | 'team' | 'key' | 'tag'
+  /** The name of the tag; null for other dimensions. */
+  tag: string | null
+  value: string | null
+}
+
+/** The groups of each dimension in one pass over the entries, the largest first and at most `limit` of each. */
+export async function readSpendByName(
+  tx: Tx,
+  filter: Pick<SpendFilter, 'tenantId' | 'since' | 'until' | 'limit'>,
+): Promise<NamedSpend[]> {
+  const { rows } = await sql<NamedSpend>`
+    with entry as materialized (select * from ${entriesOf(filter)} entry),
+    named as (
+      select name.dimension, name.tag, name.value, coalesce(sum(entry.amount_micro), 0)::bigint as amount_micro, sum(entry.reported_micro)::bigint as reported_micro,
+             count(entry.amount_micro) as count, coalesce(sum(entry.notional_micro), 0)::bigint as notional_micro, count(entry.notional_micro) as trades
+      from entry cross join lateral (
+        values ('spender', null, entry.spender), ('team', null, entry.team), ('key', null, entry.key_id)
+        union all select 'tag', tag.key, tag.value from jsonb_each_text(coalesce(entry.tags, '{}')) tag
+      ) as name (dimension, tag, value)
+      group by 1, 2, 3
+    ), ranked as (
+      select named.*, row_number() over (partition by dimension order by amount_micro desc, notional_micro desc, tag, value) as place from named
+    )
+    select dimension, tag, value, amount_micro, reported_micro, count, notional_micro, trades from ranked where place <= ${filter.limit} order by dimension, place
+  `.execute(tx)
+  return rows
+}
+
 /** What a tenant has spent since the beginning of an hour. */
 export async function readSpentMicro(tx: Tx, tenantId: string, since: Date, until: Date): Promise<bigint> {
   const { rows } = await sql<{ micro: bigint }>`

@@ -42,10 +42,10 @@ export function createSpend(deps: { db: Db; clock: Clock }) {
         to: until.toISOString(),
         group_by: groupBy,
         tag: query.tag ?? null,
-        totals: toSumsRecord(totals),
+        totals: toSpendSums(totals),
         groups: page.rows.map(({ keys, ...sums }) => ({
           ...Object.fromEntries(groupBy.map((dimension, index) => [dimension, keys[index] ?? null])),
-          ...toSumsRecord(sums),
+          ...toSpendSums(sums),
         })),
         has_more: page.has_more,
         next_cursor: page.next_cursor,
@@ -65,7 +65,7 @@ export const toSpendCsv = ({ group_by, groups }: SpendReport): string =>
     ),
   )
 
-const toSumsRecord = (sums: SpendSums) => ({
+export const toSpendSums = (sums: SpendSums) => ({
   amount: sums.amount_micro.toString(),
   amount_usdc: usdcFromMicro(sums.amount_micro),
   count: Number(sums.count),

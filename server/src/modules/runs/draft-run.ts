@@ -209,7 +209,7 @@ function toEscrowHold(deps: RunDeps, run: Run, actor: string) {
 }
 
 /** Who spends, as far as the request or its key names it. */
-const payerOf = ({ terms: { ruling } }: Run) => ({
+export const payerOf = ({ terms: { ruling } }: Pick<Run, 'terms'>) => ({
   ...(ruling.spender !== undefined && { spender: ruling.spender }),
   ...(ruling.team !== undefined && { team: ruling.team }),
   ...(ruling.tags !== undefined && { tags: ruling.tags }),

@@ -11,6 +11,7 @@ import {
   type SettlementSummary,
   settlementSummary,
 } from './draft-receipt.ts'
+import { payerOf } from './draft-run.ts'
 import type { Failure, PaidUnit, Run, RunResult, UnitResult } from './paid-unit.ts'
 import { deliveryExtension, responseHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -309,5 +310,5 @@ const toAudit = (deps: RunDeps, run: PaidUnit, type: string, decision: string, a
   decision,
   policy_ids: [],
   input_hash: run.requestHash,
-  data: { agent_id: run.agentId, amount: run.priceMicro.toString() },
+  data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...(run.kind !== 'topup' && payerOf(run)) },
 })

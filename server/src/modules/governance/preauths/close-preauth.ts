@@ -14,6 +14,7 @@ import { type ClosePreauthItem, closePreauthStep, type settlementStatuses } from
 import { findPreauth, isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
 import { policyIds } from '../rules/rule-result.ts'
+import { spenderOf } from './preauth-terms.ts'
 import { readPreauthToken } from './preauth-token.ts'
 import { recordReportedTransaction } from './preauths.store.ts'
 
@@ -209,6 +210,8 @@ export async function closePreauth(
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
+    ...spenderOf(row),
+    merchant: row.merchant_id,
     outcome: statement.status,
     asserted_by: statement.assertedBy,
     charged: chargedMicro.toString(),

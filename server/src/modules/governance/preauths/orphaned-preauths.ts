@@ -4,6 +4,7 @@ import { escalatePreauthStep } from '../governance.steps.ts'
 import type { PreauthRow } from '../grants/grants.store.ts'
 import { findPreauth } from '../grants/grants.store.ts'
 import { type CloseDeps, canBeClosed, closePreauth, readChainEvidence } from './close-preauth.ts'
+import { spenderOf } from './preauth-terms.ts'
 import { listOverdue } from './preauths.store.ts'
 
 /** Raises an alert. The same `cause` raises one alert only. */
@@ -85,6 +86,7 @@ async function escalate(deps: OrphanSweepDeps, row: PreauthRow, now: Date): Prom
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
+    ...spenderOf(row),
     merchant: row.merchant_id,
     amount: row.amount_micro.toString(),
     close_by: row.close_by!.toISOString(),

@@ -175,3 +175,10 @@ export const readStoredTerms = (row: PreauthRow): PreauthTerms => ({
   payer: row.payer,
   ttlSeconds: row.ttl_seconds,
 })
+
+/** Who spends, in events and alerts about a pre-authorisation. */
+export const spenderOf = ({ spender, agent_id, team, tags }: PreauthRow) => ({
+  spender: spender ?? agent_id,
+  team,
+  tags: (tags ?? {}) as Tags,
+})

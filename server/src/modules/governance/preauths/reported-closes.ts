@@ -5,6 +5,7 @@ import { correctCloseStep } from '../governance.steps.ts'
 import { isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
 import { type CloseDeps, draftReceipt, FIRST_CHECK_MS, readChainEvidence } from './close-preauth.ts'
 import type { RaiseAlert } from './orphaned-preauths.ts'
+import { spenderOf } from './preauth-terms.ts'
 import { claimReportedCloses, findReceiptHash } from './preauths.store.ts'
 
 export type ReportedClosesDeps = Omit<CloseDeps, 'idempotency'> & { log: Log; raiseAlert: RaiseAlert }
@@ -126,6 +127,15 @@ const toAlert = (row: PreauthRow, reason: string) => ({
   severity: 'critical' as const,
   type: 'settlement_not_found',
   message: `The chain does not show the payment of ${usdcFromMicro(row.charged_micro!)} USDC that was reported for ${row.id} of the agent '${row.agent_id}' to '${row.merchant_id}'. It stays counted.`,
-  data: { preauth_id: row.id, run_id: row.run_id, transaction: row.transaction, reason },
+  data: {
+    preauth_id: row.id,
+    run_id: row.run_id,
+    agent_id: row.agent_id,
+    ...spenderOf(row),
+    merchant: row.merchant_id,
+    amount: row.charged_micro!.toString(),
+    transaction: row.transaction,
+    reason,
+  },
   cause: `settlement_not_found:${row.id}`,
 })
