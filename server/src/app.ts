@@ -8,6 +8,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgre
 import { composeBasis } from './app/basis.ts'
 import { composeBrokerage } from './app/brokerage.ts'
 import type { AppContext } from './app/context.ts'
+import { composeDiscovery } from './app/discovery.ts'
 import { registerGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
 import { openLane } from './app/lanes.ts'
@@ -426,6 +427,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     memory.routes(app)
     benchmarkRoutes(app, createBenchmark({ db, clock, ids }))
     basis.routes(app, tenants.authenticate, limits)
+    composeDiscovery(context, { app, catalog, settlement: { network: 'eip155:8453', asset, payTo }, runDeps })
     brokerage.routes(app)
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     if (chain.dev) {

@@ -21,6 +21,7 @@ const modules = [
   'basis',
   'brokerage',
   'insights',
+  'discovery',
 ]
 
 // The files of a module that other modules may import values from; by default `<module>.ts`. Types may come from any file.
@@ -31,7 +32,7 @@ const publicFiles: Record<string, string[]> = {
   memory: ['memory.ts', 'memory.steps.ts'],
   receipts: ['receipts.ts', 'receipts.steps.ts'],
   payments: ['payments.ts', 'payments.steps.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
-  catalog: ['catalog.ts', 'price-list.ts'],
+  catalog: ['catalog.ts', 'price-list.ts', 'pricing.ts'],
   governance: [
     'governance.ts',
     'payer.schema.ts',

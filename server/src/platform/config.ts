@@ -70,6 +70,11 @@ const mailbox = (value: string) => {
   return { name: match[1]?.trim() ?? 'Countersign', address: match[2]! }
 }
 
+const securityContact = (value: string) => {
+  if (!/^(https:\/\/|mailto:[^\s@]+@)[^\s@]+$/.test(value)) reject('an https address, or mailto: and an e-mail address')
+  return value
+}
+
 const evmAddress = (value: string) => {
   if (!/^0x[0-9a-fA-F]{40}$/.test(value)) reject('an EVM address: 0x and 40 hexadecimal digits')
   return value as `0x${string}`
@@ -122,6 +127,12 @@ export const settings = {
     group: 'server',
     about: 'address by which clients reach the service',
     parse: webAddress('http', 'https'),
+  }),
+  SECURITY_CONTACT: optional({
+    group: 'server',
+    about:
+      'whom to tell about a vulnerability, in /.well-known/security.txt: an https address, or `mailto:` and an e-mail address; without it, the mailbox `security` at the host of PUBLIC_URL',
+    parse: securityContact,
   }),
   COUNTERSIGN_DATA_DIR: setting({
     group: 'server',

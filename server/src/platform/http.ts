@@ -24,6 +24,7 @@ import type { Metrics } from './metrics.ts'
 import { queuePipelinedRequests } from './pipelined-requests.ts'
 import { allowanceHeaders, readRequestId, repeatsHost, servePreparedResponses } from './prepared-responses.ts'
 import { invalid, Problem, unauthorized } from './problem.ts'
+import { toProblemDetails } from './problem-details.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
 import { outsideTenantReads, withTenantReads } from './tenant-reads.ts'
@@ -147,7 +148,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       const { id: request_id, method } = request
       deps.log.info({ request_id, method, route, status: reply.statusCode, ms: Math.round(ms) }, 'request completed')
     }
-    done(null, payload)
+    done(null, reply.statusCode >= 400 ? toProblemDetails(request, reply, payload) : payload)
   })
 
   app.setErrorHandler((error, request, reply) => sendProblem(deps.log, error, request, reply))

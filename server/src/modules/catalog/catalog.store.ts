@@ -7,6 +7,15 @@ export async function readLaneChanges(tx: Tx): Promise<LaneChange[]> {
   return rows.map((row) => row.record as LaneChange)
 }
 
+/** When an operator last changed a lane; null when all are as shipped. */
+export async function readLastLaneChange(tx: Tx): Promise<Date | null> {
+  const row = await tx
+    .selectFrom('lanes')
+    .select(({ fn }) => fn.max('updated_at').as('updated_at'))
+    .executeTakeFirst()
+  return row?.updated_at ?? null
+}
+
 export async function changeLane(tx: Tx, change: LaneChange, at: Date) {
   await sql`
     insert into lanes (agent_id, record, updated_at) values (${change.agent_id}, ${JSON.stringify(change)}::jsonb, ${at})

@@ -4,8 +4,16 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { Notifications } from '../../platform/notifications.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { wilsonInterval } from '../../platform/wilson.ts'
-import { changeLane, readLaneChanges, readLaneStats, readLaneTrust } from './catalog.store.ts'
-import { buildPriceList, type Lane, type LaneChange, type PriceList, priceRange, priceRecord } from './price-list.ts'
+import { changeLane, readLaneChanges, readLaneStats, readLaneTrust, readLastLaneChange } from './catalog.store.ts'
+import {
+  buildPriceList,
+  type Lane,
+  type LaneChange,
+  type PriceList,
+  priceRange,
+  priceRecord,
+  shippedVersion,
+} from './price-list.ts'
 
 export type CatalogDeps = {
   db: Db
@@ -22,9 +30,13 @@ const TRUSTED_RECEIPTS = 10
 const TRUSTED_SCORE = 0.9
 
 export async function createCatalog(deps: CatalogDeps) {
-  let priceList: PriceList = buildPriceList(await readLaneChanges(deps.db))
+  const readPriceList = async (): Promise<PriceList & { changedAt: Date | null }> => ({
+    ...buildPriceList(await readLaneChanges(deps.db)),
+    changedAt: await readLastLaneChange(deps.db),
+  })
+  let priceList = await readPriceList()
   const reload = async () => {
-    priceList = buildPriceList(await readLaneChanges(deps.db))
+    priceList = await readPriceList()
   }
   deps.notifications.listen('catalog', () => void reload().catch(() => {}))
 
@@ -40,6 +52,8 @@ export async function createCatalog(deps: CatalogDeps) {
 
   return {
     version: () => priceList.version,
+    /** When the price list was last changed; its version is the day it was shipped. */
+    updatedAt: (): Date => priceList.changedAt ?? new Date(shippedVersion),
     priceRange: (kind: 'run' | 'loop') => priceRange(priceList, kind),
     /** The lanes that accept runs, without the fallback lane. */
     active: () => priceList.lanes.filter((lane) => lane.status === 'active'),

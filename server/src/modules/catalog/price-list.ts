@@ -48,6 +48,7 @@ const priceListFile: PriceListFile = JSON.parse(
 
 export const FEE_MICRO = BigInt(priceListFile.orchestration_fee_micro)
 export const costModel = priceListFile.cost_model
+export const shippedVersion = priceListFile.pricing_version
 
 export type PriceList = { version: string; lanes: Lane[]; fallback: Lane }
 

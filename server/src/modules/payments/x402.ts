@@ -190,6 +190,18 @@ export function buildChallenge({
   }
 }
 
+/** What version 2 says in the header of a 402. */
+export type PaymentRequired = {
+  x402Version: 2
+  error: string
+  resource: { url: string; description: string; mimeType: string }
+  accepts: Record<string, unknown>[]
+  extensions: Record<string, unknown>
+}
+
+export const readPaymentRequired = ({ headers }: { headers?: Record<string, string> }): PaymentRequired =>
+  JSON.parse(Buffer.from(headers!['payment-required']!, 'base64').toString('utf8'))
+
 const describePrice = (amountMicro: bigint, maxAmountMicro: bigint | undefined) =>
   maxAmountMicro === undefined
     ? `This call costs ${usdcFromMicro(amountMicro)} USDC. Pay it by x402 and send the same request again.`
