@@ -65,6 +65,8 @@ begin
     outcome = case when extract(epoch from at) > (run.payment#>>'{authorization,validBefore}')::bigint + 600 then 'escalated' else outcome end
   where id = run.id;
   if run.payment_state = 'pending' then
+    insert into unanswered_payments (run_id, tenant_id, payer, request_hash, created_at)
+    values (run.id, run.tenant_id, run.payer, run.request_hash, at) on conflict do nothing;
     perform emit_event(input->'event');
   end if;
   return jsonb_build_object('state', 'unknown');

@@ -2,29 +2,31 @@
 -- error, which undoes the batch; `run_steps` then runs each item alone, where the error tells why. Every step may be repeated:
 -- it compares the admission of the run with its own.
 
--- Claims the idempotency keys of a batch. A key that has expired may be claimed again.
+-- Claims the idempotency keys and payment identifiers of a batch. A key that has expired may be claimed again.
 create or replace function claim_keys(items jsonb[]) returns void language plpgsql as $$
 declare
   wanted int;
   claimed int;
-  existing run_keys;
-  first_key jsonb := items[1]->'key';
+  existing record;
 begin
-  wanted := count(*) from unnest(items) as item where item->'key' <> 'null';
+  wanted := sum(jsonb_array_length(item->'keys')) from unnest(items) as item;
   if wanted = 0 then
     return;
   end if;
   if cardinality(items) = 1 then
-    delete from run_keys where scope = first_key->>'scope' and route = first_key->>'route' and run_keys.key = first_key->>'key' and expires_at <= (items[1]->>'created_at')::timestamptz;
+    delete from run_keys using jsonb_array_elements(items[1]->'keys') as own
+    where run_keys.scope = own->>'scope' and run_keys.route = own->>'route' and run_keys.key = own->>'key' and run_keys.expires_at <= (items[1]->>'created_at')::timestamptz;
   end if;
   insert into run_keys (scope, route, key, body_hash, run_id, expires_at)
-  select item#>>'{key,scope}', item#>>'{key,route}', item#>>'{key,key}', item#>>'{key,body_hash}', item->>'id', (item#>>'{key,expires_at}')::timestamptz
-  from unnest(items) as item where item->'key' <> 'null'
+  select own->>'scope', own->>'route', own->>'key', own->>'body_hash', item->>'id', (own->>'expires_at')::timestamptz
+  from unnest(items) as item cross join jsonb_array_elements(item->'keys') as own
   on conflict (scope, route, key) do nothing;
   get diagnostics claimed = row_count;
   if claimed < wanted then
-    select * into existing from run_keys existing_key where existing_key.scope = first_key->>'scope' and existing_key.route = first_key->>'route' and existing_key.key = first_key->>'key';
-    perform refuse(409, 'key_used', jsonb_build_object('run_id', existing.run_id, 'same_body', existing.body_hash = first_key->>'body_hash'));
+    select taken.run_id, taken.body_hash = own->>'body_hash' as same_body into existing from run_keys taken join jsonb_array_elements(items[1]->'keys') as own
+      on taken.scope = own->>'scope' and taken.route = own->>'route' and taken.key = own->>'key'
+    where taken.run_id <> items[1]->>'id' limit 1;
+    perform refuse(409, 'key_used', jsonb_build_object('run_id', existing.run_id, 'same_body', existing.same_body));
   end if;
 end $$;
 
@@ -72,7 +74,7 @@ end $$;
 
 -- Transaction A. A top-up has no work to wait for: it brings its result, so that transactions A and B are one.
 -- item: {id, kind, tenant_id, payer, agent_id, spender, team, key_id, tags, session_id, loop_id, request_hash, request, terms, price_micro, instance, admission, created_at,
---   deadline_at, wallet_id?, accounts[], amounts[], payment?, nonce?, key?, escrow?, holds[], grants?, audit?, result?, next_attempt_at?}
+--   deadline_at, wallet_id?, accounts[], amounts[], payment?, nonce?, keys[], escrow?, holds[], grants?, audit?, result?, next_attempt_at?}
 create or replace function admit_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
   alone boolean := cardinality(items) = 1;

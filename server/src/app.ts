@@ -511,6 +511,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         jobs.everyDue('escrows', escrowsDue, parts.escrow.sweepExpired)
         const pruning = createPruning(parts, parts.sequencer)
         pruning.every('run-keys-tidy', parts.reconciler.sweepKeys)
+        pruning.every('unanswered-tidy', parts.reconciler.sweepUnanswered)
         pruning.every('partitions', () => makePartitions(parts.db, clock.now()), PARTITIONS_MS)
         pruning.every('runs-tidy', () => dropOldRuns(parts.db, config.RUN_RETENTION_DAYS, clock.now()), PARTITIONS_MS)
         pruning.every('answers-tidy', () => parts.idempotency.sweep(clock.now()))

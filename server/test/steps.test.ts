@@ -471,7 +471,7 @@ function runCases(): Record<string, Case[]> {
     wallet_id: 'wal_1',
     payment: null,
     nonce: null,
-    key: null,
+    keys: [],
     escrow: null,
     holds: [],
     grants: null,
@@ -499,7 +499,7 @@ function runCases(): Record<string, Case[]> {
       {
         prepare: [TENANT],
         input: {
-          ...without(['payment', 'nonce', 'key', 'grants', 'next_attempt_at']),
+          ...without(['payment', 'nonce', 'keys', 'grants', 'next_attempt_at']),
           wallet_id: null,
           grants: { rules_version: 0 },
         },
@@ -558,7 +558,7 @@ function runCases(): Record<string, Case[]> {
           WALLET,
           `insert into run_keys (scope, route, key, body_hash, run_id, expires_at) values ('s', 'r', 'k', 'b', 'run_0', '2100-01-01')`,
         ],
-        input: { ...admission, key },
+        input: { ...admission, keys: [key] },
         refusal: 'key_used',
       },
       {

@@ -106,7 +106,7 @@ function createAdmission(): AdmissionItem {
     amounts: [],
     payment: null,
     nonce: null,
-    key: null,
+    keys: [],
     escrow: null,
     holds: [
       {

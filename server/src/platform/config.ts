@@ -283,6 +283,13 @@ export const settings = {
     parse: evmPrivateKeys,
     secret: true,
   }),
+  EIP6492_FACTORIES: setting({
+    group: 'payments',
+    about:
+      'contracts, separated by commas, that may deploy the wallet of a payer whose signature comes before it exists (EIP-6492); our account sends that deployment, so none is allowed unless it is named',
+    parse: (value) => list(value).map(evmAddress),
+    fallback: [],
+  }),
   RUN_DEADLINE_SECONDS: setting({
     group: 'payments',
     about: 'how long a lane may work on a run',

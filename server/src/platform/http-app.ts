@@ -15,7 +15,7 @@ declare module 'fastify' {
     /** `none` reads no credential; `optional` accepts a key; `tenant` and `admin` require one. */
     auth?: 'none' | 'optional' | 'tenant' | 'admin'
     scope?: KeyScope | readonly KeyScope[]
-    /** A guest's request with a payment that its payer signed is limited by payer; any other one by address. */
+    /** Takes x402 payments, from pages of any origin. A guest's request with a payment that its payer signed is limited by payer; any other one by address. */
     paid?: boolean
     /** No rate limit. */
     unmetered?: boolean

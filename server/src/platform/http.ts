@@ -119,7 +119,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     request.startedAt = performance.now()
     request.caller = guest
     request.reply = reply
-    const { auth = 'none', unmetered, evidence, uncounted } = request.routeOptions.config
+    const { auth = 'none', unmetered, evidence, uncounted, paid } = request.routeOptions.config
     try {
       if (!uncounted) drain.begin(request)
       rejectNul(request)
@@ -128,6 +128,10 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       return done(error as Error)
     }
     if (evidence) reply.header('access-control-allow-origin', '*')
+    if (paid) {
+      reply.headers(PAID_ROUTE_CORS)
+      readAsJson(request)
+    }
     outsideTenantReads(() => {
       if (auth === 'none' && unmetered) return done()
       authenticate(deps, request)
@@ -153,7 +157,9 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
 
   app.setErrorHandler((error, request, reply) => sendProblem(deps.log, error, request, reply))
   app.setNotFoundHandler((request, reply) => {
-    const allowed = methods.methodsOf(request.url.split('?')[0]!)
+    const path = request.url.split('?')[0]!
+    if (request.method === 'OPTIONS' && methods.isPaid(path)) return answerPreflight(reply)
+    const allowed = methods.methodsOf(path)
     if (allowed.length === 0 || allowed.includes(request.method))
       throw new Problem('error', 'No route matches this path.', { status: 404, code: 'not_found' })
     reply.header('allow', allowed.join(', '))
@@ -246,6 +252,37 @@ const dateTime = formats.default.get('date-time') as { validate(text: string): b
 
 /** RFC 3339 also allows leap seconds and offsets without minutes, which `Date` cannot represent. */
 const isTimestamp = (text: string): boolean => dateTime.validate(text) && !Number.isNaN(Date.parse(text))
+
+/**
+ * Pages of any origin may call paid routes: a payment is its own credential. No `access-control-allow-credentials`, so a
+ * browser sends no cookie and a session cannot be used from another origin.
+ */
+const PAID_ROUTE_CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, X-Request-Id, Retry-After, Idempotent-Replayed, RateLimit, RateLimit-Policy, Location',
+}
+const PREFLIGHT_SECONDS = 600
+
+/** x402 clients also send `access-control-expose-headers`, although it is a header of responses. */
+function answerPreflight(reply: FastifyReply) {
+  return reply
+    .code(204)
+    .headers(PAID_ROUTE_CORS)
+    .header('access-control-allow-methods', 'POST')
+    .header(
+      'access-control-allow-headers',
+      'Content-Type, Accept, Prefer, PAYMENT-SIGNATURE, X-PAYMENT, Idempotency-Key, X-API-Key, X-Request-Id, Access-Control-Expose-Headers',
+    )
+    .header('access-control-max-age', PREFLIGHT_SECONDS)
+    .send()
+}
+
+/** Some agents' HTTP clients name no content type for a JSON body. Without a body the header stays absent, as in a probe. */
+function readAsJson({ headers }: FastifyRequest) {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  if (headers['content-type'] === undefined && hasBody) headers['content-type'] = 'application/json'
+}
 
 /** PostgreSQL cannot store NUL. In a body the JSON parser refuses it; in a URL it can only appear as `%00`. */
 function rejectNul(request: FastifyRequest) {

@@ -81,6 +81,7 @@ const CLOSED_TABLES = [
   'run_keys',
   'sequencer_lease',
   'sessions',
+  'unanswered_payments',
 ]
 
 /** Whether tenants' reads are under the role, or why not. */

@@ -57,51 +57,51 @@ export function readAcceptedTerms(payload: unknown): AcceptedTerms | undefined {
   return asObject(body?.accepted) as AcceptedTerms | undefined
 }
 
-/**
- * `strict` accepts only the form that the specification writes: decimal strings without leading zeros, and a signature
- * of whole bytes. Otherwise numbers and odd signatures are read too, so that a facilitator can say what is wrong with them.
- */
-export type ReadOptions = { strict: boolean }
-
 /** An `exact` payment with an EIP-3009 authorisation, or undefined when the payload is anything else. */
-export function readExactPayment(payload: unknown, { strict }: ReadOptions): ExactPayment | undefined {
+export function readExactPayment(payload: unknown): ExactPayment | undefined {
   const body = asObject(payload)
   const x402Version = body?.x402Version
   if (!body || (x402Version !== 1 && x402Version !== 2) || !readAcceptedTerms(body)) return undefined
   const exact = asObject(body.payload)
   const fields = asObject(exact?.authorization)
-  const signature = readSignature(exact?.signature, strict)
+  const signature = readSignature(exact?.signature)
   if (!fields || !signature) return undefined
   const [from, to, nonce] = [readHex(fields.from, 20), readHex(fields.to, 20), readHex(fields.nonce, 32)]
-  const [value, validAfter, validBefore] = [fields.value, fields.validAfter, fields.validBefore].map((field) =>
-    readUint(field, strict),
-  )
+  const [value, validAfter, validBefore] = [fields.value, fields.validAfter, fields.validBefore].map(readUint)
   if (!from || !to || !nonce || value === undefined || validAfter === undefined || validBefore === undefined)
     return undefined
   return { x402Version, authorization: { from, to, value, validAfter, validBefore, nonce }, signature, payload }
 }
 
+/** The payload with its amounts and times as decimal strings, which is how the specification writes them. */
+export function normalisePayload({ payload, authorization }: ExactPayment): JsonObject {
+  const body = payload as JsonObject & { payload: JsonObject & { authorization: JsonObject } }
+  const { value, validAfter, validBefore } = authorization
+  const decimals = { value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}` }
+  return { ...body, payload: { ...body.payload, authorization: { ...body.payload.authorization, ...decimals } } }
+}
+
+/** Whether the payload moves tokens by Permit2, the other form of the scheme `exact`. */
+export const isPermit2Payment = (payload: unknown): boolean =>
+  asObject(asObject(asObject(payload)?.payload)?.permit2Authorization) !== undefined
+
+export const PERMIT2_REASON = 'unsupported_payload_type'
+export const PERMIT2_MESSAGE =
+  'Permit2 payments are not accepted: pay with an EIP-3009 authorisation (transferWithAuthorization).'
+
 export const readHex = (value: unknown, bytes: number): Hex | undefined =>
   isHex(value) && value.length === 2 + bytes * 2 ? value : undefined
 
-/** An unsigned integer of at most 78 decimal digits, which is room for a uint256. */
-export function readUint(value: unknown, strict = false): bigint | undefined {
-  if (typeof value === 'string') {
-    const pattern = strict ? /^(0|[1-9][0-9]{0,77})$/ : /^[0-9]{1,78}$/
-    return pattern.test(value) ? BigInt(value) : undefined
-  }
-  return !strict && typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined
+/** An unsigned integer of at most 78 decimal digits, which is room for a uint256. Some clients send times as numbers. */
+export function readUint(value: unknown): bigint | undefined {
+  if (typeof value === 'string') return /^[0-9]{1,78}$/.test(value) ? BigInt(value) : undefined
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined
 }
 
 const isHex = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]*$/i.test(value)
 
 // A contract wallet's signature may be longer than the 65 bytes of a plain account's.
-const MAX_STRICT_SIGNATURE_LENGTH = 8_194
 const MAX_SIGNATURE_LENGTH = 20_000
 
-function readSignature(value: unknown, strict: boolean): Hex | undefined {
-  if (!isHex(value)) return undefined
-  if (!strict) return value.length <= MAX_SIGNATURE_LENGTH ? value : undefined
-  const hasWholeBytes = value.length > 2 && value.length % 2 === 0
-  return hasWholeBytes && value.length <= MAX_STRICT_SIGNATURE_LENGTH ? value : undefined
-}
+const readSignature = (value: unknown): Hex | undefined =>
+  isHex(value) && value.length <= MAX_SIGNATURE_LENGTH ? value : undefined

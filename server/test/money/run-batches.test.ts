@@ -98,8 +98,8 @@ test('the same idempotency key twice in one batch buys one run; the refusal name
   const admit = createSteps(database.pool)(admitRunsStep)
   const results = await Promise.allSettled([
     admit(buildAdmission(other!), []),
-    admit(buildAdmission(first!, { key }), []),
-    admit(buildAdmission(second!, { key }), []),
+    admit(buildAdmission(first!, { keys: [key] }), []),
+    admit(buildAdmission(second!, { keys: [key] }), []),
   ])
   expect(results).toMatchObject([
     { status: 'fulfilled' },

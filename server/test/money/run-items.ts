@@ -55,7 +55,7 @@ export function buildAdmission(
         }
       : null,
     nonce: isTopUp ? nonce : null,
-    key: null,
+    keys: [],
     escrow: null,
     holds: [],
     grants: null,

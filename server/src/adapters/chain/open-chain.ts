@@ -81,6 +81,7 @@ export async function openChain(deps: Deps): Promise<OpenChain> {
     network: NETWORK,
     asset: USDC,
     privateKeys,
+    allowedFactories: config.EIP6492_FACTORIES,
     clock,
     log,
   })
@@ -121,6 +122,7 @@ async function openEmbeddedChain({
     privateKeys: [privateKey],
     receiptTimeoutMs: EMBEDDED_RECEIPT_MS,
     hasMempool: false,
+    allowedFactories: config.EIP6492_FACTORIES,
     clock,
     log,
   })

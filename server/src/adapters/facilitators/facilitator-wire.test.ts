@@ -11,7 +11,7 @@ test.each([1, 2] as const)('a version %i payment survives the round trip over th
   const terms = createTerms()
   const payment = await signPayment(createPayer(), terms, { clock: systemClock, x402Version })
   const body = JSON.parse(JSON.stringify(buildFacilitatorRequest(payment, terms))) as Record<string, unknown>
-  expect(readExactPayment(body.paymentPayload, { strict: false })).toEqual(payment)
+  expect(readExactPayment(body.paymentPayload)).toEqual(payment)
   expect(readTerms(body.paymentRequirements)).toEqual(terms)
   expect(body.paymentRequirements).toMatchObject(
     x402Version === 2 ? { amount: '10000', network: 'eip155:8453' } : { maxAmountRequired: '10000', network: 'base' },

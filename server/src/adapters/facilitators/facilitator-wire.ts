@@ -8,9 +8,13 @@ import type {
 } from '../../modules/payments/facilitator.ts'
 import {
   asObject,
+  isPermit2Payment,
   type JsonObject,
   networkForVersion,
   networkFromWire,
+  normalisePayload,
+  PERMIT2_MESSAGE,
+  PERMIT2_REASON,
   readExactPayment,
   readHex,
   readUint,
@@ -38,14 +42,14 @@ const textOrEmpty = (value: unknown) => (typeof value === 'string' ? value : '')
 
 /** The body that a facilitator's `/verify` and `/settle` take. */
 export function buildFacilitatorRequest(payment: ExactPayment, terms: PaymentTerms): JsonObject {
-  const { x402Version, payload } = payment
+  const { x402Version } = payment
   const { scheme, network, asset, amountMicro, payTo, maxTimeoutSeconds, extra } = terms
   const common = { scheme, network: networkForVersion(network, x402Version), asset, payTo, maxTimeoutSeconds, extra }
   const paymentRequirements =
     x402Version === 2
       ? { ...common, amount: amountMicro.toString() }
       : { ...common, maxAmountRequired: amountMicro.toString(), ...describeResource(extra) }
-  return { x402Version, paymentPayload: payload, paymentRequirements }
+  return { x402Version, paymentPayload: normalisePayload(payment), paymentRequirements }
 }
 
 /** Version 1 requires these fields in every requirement and leaves their content open. */
@@ -65,7 +69,7 @@ export type FacilitatorHandlers = {
 export function createFacilitatorHandlers(facilitator: Facilitator): FacilitatorHandlers {
   const readRequest = (body: unknown) => {
     const envelope = asObject(body)
-    const payment = readExactPayment(envelope?.paymentPayload, { strict: false })
+    const payment = readExactPayment(envelope?.paymentPayload)
     const terms = readTerms(envelope?.paymentRequirements)
     return payment && terms && envelope?.x402Version === payment.x402Version ? { payment, terms } : undefined
   }
@@ -73,20 +77,28 @@ export function createFacilitatorHandlers(facilitator: Facilitator): Facilitator
   return {
     async verify(body) {
       const request = readRequest(body)
-      if (!request) return { isValid: false, invalidReason: REASON.payload, invalidMessage: MALFORMED }
+      if (!request) {
+        const { reason, message } = explainUnreadable(body)
+        return { isValid: false, invalidReason: reason, invalidMessage: message }
+      }
       return verifyToWire(await facilitator.verify(request.payment, request.terms), request.payment)
     },
     async settle(body) {
       const request = readRequest(body)
-      if (!request)
-        return { success: false, errorReason: REASON.payload, errorMessage: MALFORMED, transaction: '', network: '' }
+      if (!request) {
+        const { reason, message } = explainUnreadable(body)
+        return { success: false, errorReason: reason, errorMessage: message, transaction: '', network: '' }
+      }
       return settleToWire(await facilitator.settle(request.payment, request.terms), request.payment, request.terms)
     },
     supported: () => facilitator.supported(),
   }
 }
 
-const MALFORMED = 'The body is not an exact payment with its requirements.'
+const explainUnreadable = (body: unknown) =>
+  isPermit2Payment(asObject(body)?.paymentPayload)
+    ? { reason: PERMIT2_REASON, message: PERMIT2_MESSAGE }
+    : { reason: REASON.payload, message: 'The body is not an exact payment with its requirements.' }
 
 const verifyToWire = (result: VerifyResult, { authorization }: ExactPayment): JsonObject =>
   result.valid

@@ -1,10 +1,17 @@
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { usdcFromMicro } from '../../platform/money.ts'
-import { invalid } from '../../platform/problem.ts'
+import { invalid, Problem } from '../../platform/problem.ts'
 import { parseStrictJson, StrictJsonError } from '../../platform/strict-json.ts'
-import { readAcceptedTerms, readExactPayment } from '../../platform/x402-wire.ts'
+import {
+  isPermit2Payment,
+  PERMIT2_MESSAGE,
+  PERMIT2_REASON,
+  readAcceptedTerms,
+  readExactPayment,
+} from '../../platform/x402-wire.ts'
 import type { ExactPayment, Hex, PaymentTerms } from './facilitator.ts'
+import { paymentIdentifierEcho, paymentIdentifierOffer, readPaymentIdentifier } from './payment-identifier.ts'
 
 /** x402 over HTTP in both versions: one 402 serves either kind of client, and either payment header is read. */
 export type Headers = Record<string, string | string[] | undefined>
@@ -13,6 +20,8 @@ export type ReceivedPayment = {
   payment: ExactPayment
   /** The terms that the client agreed to: all of ours with the quote in version 2, scheme and network in version 1. */
   accepted: { scheme?: string; network?: string; asset?: string; amount?: string; payTo?: string; quote?: string }
+  /** Of the extension `payment-identifier`. */
+  identifier?: string
 }
 
 /** What identifies a payment on a chain: a payer may use the same nonce once for each token. */
@@ -58,7 +67,10 @@ export function readPayment(headers: Headers): ReceivedPayment | undefined {
   if (v2 !== undefined && v1 !== undefined) throw invalid('Send either PAYMENT-SIGNATURE or X-PAYMENT, not both.')
   const name = v2 !== undefined ? 'PAYMENT-SIGNATURE' : 'X-PAYMENT'
   const version = v2 !== undefined ? 2 : 1
-  const payment = readPayload(decodeHeader(name, v2 ?? v1))
+  const payload = decodeHeader(name, v2 ?? v1)
+  if (isPermit2Payment(payload))
+    throw new Problem('invalid_request', PERMIT2_MESSAGE, { status: 400, extra: { reason: PERMIT2_REASON } })
+  const payment = readPayload(payload)
   if (payment?.payment.x402Version !== version)
     throw invalid(`${name} is not an x402 version ${version} payment of the scheme exact.`)
   return payment
@@ -66,11 +78,16 @@ export function readPayment(headers: Headers): ReceivedPayment | undefined {
 
 /** A payment from a header or a body, of either version; undefined when it is not one of the scheme `exact`. */
 export function readPayload(payload: unknown): ReceivedPayment | undefined {
-  const payment = readExactPayment(payload, { strict: true })
+  const payment = readExactPayment(payload)
   const terms = readAcceptedTerms(payload)
   if (payment?.x402Version === 2 && isAcceptedV2.Check(terms)) {
     const { scheme, network, asset, amount, payTo, extra } = terms
-    return { payment: toLowerCase(payment), accepted: { scheme, network, asset, amount, payTo, quote: extra?.quote } }
+    const identifier = readPaymentIdentifier(payload)
+    return {
+      payment: toLowerCase(payment),
+      accepted: { scheme, network, asset, amount, payTo, quote: extra?.quote },
+      ...(identifier !== undefined && { identifier }),
+    }
   }
   if (payment?.x402Version === 1 && isAcceptedV1.Check(terms)) {
     const network = terms.network === V1_NETWORK ? NETWORK : terms.network
@@ -152,7 +169,7 @@ export function buildChallenge({
         extra: { name, version, ...(quote && { quote }), ...range, ...development },
       },
     ],
-    ...(extensions && { extensions }),
+    extensions: { ...extensions, ...paymentIdentifierOffer },
   }
   return {
     headers: { 'payment-required': encodeHeader(v2Challenge), 'cache-control': 'no-store' },
@@ -179,7 +196,7 @@ export function buildChallenge({
           resource: resource.url,
           description: resource.description,
           mimeType: 'application/json',
-          ...(inputDescription ? { outputSchema: inputDescription } : { outputSchema: null }),
+          ...(inputDescription && { outputSchema: inputDescription }),
           payTo: terms.payTo,
           maxTimeoutSeconds: terms.maxTimeoutSeconds,
           asset: terms.asset,
@@ -215,7 +232,9 @@ export function paymentResponseHeaders(result: {
   amountMicro: bigint
   errorReason?: string
   /** Version 2 only. */
-  extensions?: Record<string, unknown>
+  extensions?: Record<string, unknown> | undefined
+  /** The identifier in the payment. */
+  identifier?: string | undefined
 }) {
   const base = {
     success: result.success,
@@ -223,12 +242,14 @@ export function paymentResponseHeaders(result: {
     payer: result.payer,
     ...(result.errorReason && { errorReason: result.errorReason }),
   }
+  const { identifier } = result
+  const extensions = { ...result.extensions, ...(identifier !== undefined && paymentIdentifierEcho(identifier)) }
   return {
     'payment-response': encodeHeader({
       ...base,
       network: NETWORK,
       amount: result.amountMicro.toString(),
-      ...(result.extensions && { extensions: result.extensions }),
+      ...(Object.keys(extensions).length > 0 && { extensions }),
     }),
     'x-payment-response': encodeHeader({ ...base, network: V1_NETWORK }),
     'cache-control': 'no-store',

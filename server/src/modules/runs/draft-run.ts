@@ -2,7 +2,7 @@ import { sha256 } from '../../platform/canonical.ts'
 import type { AllowedAssessment, Hold } from '../governance/assess/assessment.ts'
 import { exposureScope, toLimitHoldItem } from '../governance/counters/limit-hold-item.ts'
 import { accounts, buildEscrowHold, type LedgerEntry } from '../ledger/ledger.ts'
-import type { PaidRequest } from './paid-request.ts'
+import { type PaidRequest, requestKeys } from './paid-request.ts'
 import type { PaidUnit, Run, RunBody } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -52,6 +52,7 @@ export function draftRun(
       wallet_id: walletId,
       escrow_id: paymentMethod.method === 'wallet' && paymentMethod.escrow ? deps.ids.next('esc') : null,
       request_id: request.requestId,
+      ...(request.paid?.identifier !== undefined && { payment_identifier: request.paid.identifier }),
       locks: assessment.locks,
       route: offer.route,
       pricing: {
@@ -108,7 +109,7 @@ export function buildAdmission(
   const item: AdmissionItem = {
     ...toOpenRunItem(deps, run, ledgerEntries(run)),
     ...toPaymentItem(paymentMethod),
-    key: toKeyItem(request, run),
+    keys: toKeyItems(request, run),
     escrow: toEscrowHold(deps, run, actor),
     holds: holdsOf(deps, assessment, paymentMethod).map(toLimitHoldItem),
     grants: assessment.grants,
@@ -130,24 +131,22 @@ export function buildAdmission(
 }
 
 /** Two requests with the same nonce or the same key take the same lock, whatever other locks they hold. */
-export const claimLocks = ({ nonce, key }: Pick<AdmissionItem, 'nonce' | 'key'>): string[] => [
+export const claimLocks = ({ nonce, keys }: Pick<AdmissionItem, 'nonce' | 'keys'>): string[] => [
   ...(nonce ? [`nonce:${nonce.payer}:${nonce.nonce}`] : []),
-  ...(key ? [`key:${key.scope}:${key.route}:${key.key}`] : []),
+  ...keys.map(({ scope, route, key }) => `key:${scope}:${route}:${key}`),
 ]
 
-export const toKeyItem = (
-  request: Pick<PaidRequest, 'idempotencyKey' | 'bodyHash'> & { route: string },
+export const toKeyItems = (
+  request: Pick<PaidRequest, 'idempotencyKey' | 'paid' | 'bodyHash'> & { route: string },
   unit: PaidUnit,
 ) =>
-  request.idempotencyKey === undefined
-    ? null
-    : {
-        scope: unit.tenantId ? `tenant:${unit.tenantId}` : `payer:${unit.payer}`,
-        route: request.route,
-        key: request.idempotencyKey,
-        body_hash: request.bodyHash,
-        expires_at: new Date(unit.createdAt.getTime() + KEY_LIFE_MS).toISOString(),
-      }
+  requestKeys(request).map((key) => ({
+    scope: unit.tenantId ? `tenant:${unit.tenantId}` : `payer:${unit.payer}`,
+    route: request.route,
+    key,
+    body_hash: request.bodyHash,
+    expires_at: new Date(unit.createdAt.getTime() + KEY_LIFE_MS).toISOString(),
+  }))
 
 /** Who spends, as records have it: the key where nothing names a spender. A guest has neither. */
 function payerColumns({ terms: { ruling } }: PaidUnit) {

@@ -9,6 +9,7 @@ import {
   findApprovedResponse,
   findResponseToFirstRequest,
   findStoredResponse,
+  findUnansweredResponse,
   readStoredResponse,
 } from './find-stored-response.ts'
 import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
@@ -47,7 +48,10 @@ export const createExecuteRun = (deps: RunDeps) => {
     }
 
     requireTenantForMemory(request)
-    const storedResponse = (await findStoredResponse(deps, request)) ?? (await findApprovedResponse(deps, request))
+    const storedResponse =
+      (await findStoredResponse(deps, request)) ??
+      (await findApprovedResponse(deps, request)) ??
+      (request.body.payment ? undefined : await findUnansweredResponse(deps, request))
     if (storedResponse) return storedResponse
 
     const offer = chooseOffer(deps, request)

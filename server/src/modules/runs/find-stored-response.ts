@@ -4,7 +4,7 @@ import type { StepRefused } from '../../platform/batch.ts'
 import { differentBody, stillInFlight } from '../../platform/idempotency.ts'
 import { conflict } from '../../platform/problem.ts'
 import { toPaymentNonce } from '../payments/x402.ts'
-import type { PaidRequest, RequestIdentity } from './paid-request.ts'
+import { type PaidRequest, type RequestIdentity, requestKeys } from './paid-request.ts'
 import type { RunResponse, RunTerms } from './paid-unit.ts'
 import { replayHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -13,6 +13,8 @@ import {
   findByNonce,
   findRun,
   findSettlementOf,
+  findUnansweredRun,
+  forgetUnanswered,
   type RunRow,
   readAnswerBody,
   type SettlementRow,
@@ -39,12 +41,33 @@ export async function findStoredResponse(
       return replayResponse(deps, existingRun.run, existingRun.settlement)
     }
   }
-  if (request.idempotencyKey === undefined || request.caller.kind !== 'tenant') return undefined
+  if (request.caller.kind !== 'tenant') return undefined
   const scope = `tenant:${request.caller.tenantId}`
-  const existingRun = await findByKey(deps.db, scope, request.route, request.idempotencyKey, deps.clock.now())
-  if (!existingRun) return undefined
-  if (existingRun.bodyHash !== request.bodyHash) throw differentBody()
-  return replayResponse(deps, existingRun.run, existingRun.settlement)
+  for (const key of requestKeys(request)) {
+    const existingRun = await findByKey(deps.db, scope, request.route, key, deps.clock.now())
+    if (!existingRun) continue
+    if (existingRun.bodyHash !== request.bodyHash) throw differentBody()
+    return replayToRepeat(deps, existingRun.run, existingRun.settlement)
+  }
+  return undefined
+}
+
+/**
+ * The response to an earlier request with the same body, which its caller was told to ask for again and did not get: the
+ * client cannot send the same payment and would be asked for another. `payer` has signed the payment of this request.
+ */
+export async function findUnansweredResponse(
+  deps: StoredResponseDeps,
+  { caller, requestHash }: RequestIdentity,
+  payer?: string,
+): Promise<RunResponse | undefined> {
+  const owner = caller.kind === 'tenant' ? { tenantId: caller.tenantId } : payer === undefined ? undefined : { payer }
+  const run = owner && (await findUnansweredRun(deps.db, requestHash, owner))
+  if (!run) return undefined
+  if (run.state !== 'failed') return replayToRepeat(deps, run, await findSettlementOf(deps.db, run.id))
+  // Nothing was charged for it, so this request is a new one.
+  await forgetUnanswered(deps.db, run.id)
+  return undefined
 }
 
 /**
@@ -92,13 +115,26 @@ export async function findResponseToFirstRequest(
   if (refusal.message === 'nonce_used') return findStoredResponse(deps, request)
   if (refusal.message !== 'key_used') return undefined
   if (!refusal.detail.same_body) throw differentBody()
-  return readStoredResponse(deps, String(refusal.detail.run_id))
+  const runId = String(refusal.detail.run_id)
+  return replayToRepeat(deps, await findRun(deps.db, runId), await findSettlementOf(deps.db, runId))
 }
 
 /** The response stored for a run that another request or the reconciler has ended. */
 export async function readStoredResponse(deps: StoredResponseDeps, runId: string): Promise<RunResponse> {
   return replayResponse(deps, await findRun(deps.db, runId), await findSettlementOf(deps.db, runId))
 }
+
+/** The same request with another payment or none. While the first payment is unknown, another must not be signed or used. */
+async function replayToRepeat(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): Promise<RunResponse> {
+  if (run.answer_status === null && settlement.state === 'unknown') throw paymentUnknown(run.id)
+  return replayResponse(deps, run, settlement)
+}
+
+const paymentUnknown = (runId: string) =>
+  conflict(
+    'It is not known yet whether the payment for this same request arrived. Nothing was charged now, and no other payment is needed: send this request again in a moment.',
+    { retryable: true, retryAfterSeconds: 2, extra: { run_id: runId } },
+  )
 
 /** The stored response byte for byte. While there is none, a 409 or 503 that asks for the same request again. */
 async function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): Promise<RunResponse> {
@@ -107,6 +143,7 @@ async function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement:
     if (settlement.state === 'unknown') return settlementUnknownResponse(run.id, (run.terms as RunTerms).request_id)
     throw stillInFlight('payment or idempotency key')
   }
+  if (settlement.method === 'x402') await forgetUnanswered(deps.db, run.id)
   return {
     status: run.answer_status,
     body,

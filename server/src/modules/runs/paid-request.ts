@@ -27,6 +27,11 @@ export type RequestIdentity = Pick<PaidRequest, 'caller' | 'paid' | 'requestHash
   route: string
 }
 
+/** The keys that a request binds: its idempotency key and the identifier in its payment. */
+export const requestKeys = ({ idempotencyKey, paid }: Pick<PaidRequest, 'idempotencyKey' | 'paid'>): string[] => [
+  ...new Set([idempotencyKey, paid?.identifier].filter((key) => key !== undefined)),
+]
+
 /** Fields that a client may add or change between the quote and the paid request. */
 const UNBOUND_FIELDS = ['idempotency_key', 'approval_id', 'override_token', 'preauth_token', 'quote']
 

@@ -44,6 +44,8 @@ export type RunTerms = {
   wallet_id: string | null
   escrow_id: string | null
   request_id: string
+  /** Of the x402 extension `payment-identifier`, for the answer's header. */
+  payment_identifier?: string
   /** The locks of the grants that the run used. */
   locks: string[]
   route: Record<string, unknown>

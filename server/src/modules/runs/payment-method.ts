@@ -2,7 +2,7 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid, unauthorized } from '../../platform/problem.ts'
 import type { Offer } from '../governance/assess/assessment.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
-import { findStoredResponse } from './find-stored-response.ts'
+import { findStoredResponse, findUnansweredResponse } from './find-stored-response.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { RunResponse } from './paid-unit.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
@@ -38,6 +38,10 @@ export async function checkX402Payment(
     return paymentRequiredResponse(deps, toPricedRequest(request, offer), check.refusal)
   }
   const { payment } = request.paid
+  // A tenant's was looked for before the price; a guest is known by the verified payment.
+  const unanswered =
+    request.caller.kind === 'guest' && (await findUnansweredResponse(deps, request, payment.authorization.from))
+  if (unanswered) return unanswered
   const funds = { settledMicro, balanceMicro: check.balanceMicro }
   return { method: 'x402', payer: payment.authorization.from, settlement: { payment, terms }, funds }
 }

@@ -5,6 +5,7 @@ import type { RunDeps } from './run-deps.ts'
 import {
   claimDueSettlements,
   deleteExpiredKeys,
+  deleteOldUnanswered,
   findOpenRun,
   findOrphanedRuns,
   type OpenRunRow,
@@ -14,6 +15,8 @@ import {
 const BATCH_SIZE = 50
 const MAX_RELEASED = 1_000
 const KEYS_BATCH_SIZE = 5_000
+/** For how long an answer that its caller did not get waits for the same request: as long as an idempotency key lives. */
+const UNANSWERED_LIFE_MS = 24 * 60 * 60 * 1000
 
 /**
  * Finishes runs that stayed open after a crash or without a response of the facilitator. A run whose result was not
@@ -62,6 +65,9 @@ export function createReconciler(deps: RunDeps) {
     },
 
     sweepKeys: (): Promise<number> => deleteExpiredKeys(deps.db, deps.clock.now(), KEYS_BATCH_SIZE),
+
+    sweepUnanswered: (): Promise<number> =>
+      deleteOldUnanswered(deps.db, new Date(deps.clock.now().getTime() - UNANSWERED_LIFE_MS), KEYS_BATCH_SIZE),
 
     /** Checks one settlement now, for `POST /api/settle`. */
     async settleNow(runId: string): Promise<void> {

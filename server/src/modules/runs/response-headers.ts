@@ -13,7 +13,12 @@ const NO_STORE = { 'cache-control': 'no-store' }
 export const responseHeaders = (unit: PaidUnit, result: PaymentResult) =>
   paymentMethodOf(unit) === 'wallet'
     ? NO_STORE
-    : paymentResponseHeaders({ ...result, payer: unit.payer, amountMicro: unit.priceMicro })
+    : paymentResponseHeaders({
+        ...result,
+        identifier: unit.terms.payment_identifier,
+        payer: unit.payer,
+        amountMicro: unit.priceMicro,
+      })
 
 /** The same headers for a stored response, rebuilt from the rows. */
 export function replayHeaders(deps: HeaderDeps, run: RunRow, settlement: SettlementRow): Record<string, string> {
@@ -24,6 +29,7 @@ export function replayHeaders(deps: HeaderDeps, run: RunRow, settlement: Settlem
   const { issued_at, public_url } = (run.result ?? {}) as { issued_at?: string; public_url?: string }
   return paymentResponseHeaders({
     ...(success && issued_at && { extensions: deliveryExtension(deps, unit, { issued_at, public_url }, transaction) }),
+    identifier: unit.terms.payment_identifier,
     success,
     // A payment that arrived after its run had failed belongs to its refund, not to this response.
     transaction: success ? (transaction ?? '') : '',

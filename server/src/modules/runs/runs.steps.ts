@@ -59,7 +59,8 @@ export const admitRunsStep = defineSetStep(
     nonce: nullable(
       Type.Object({ payer: Type.String(), nonce: Type.String(), network: Type.String(), asset: Type.String() }),
     ),
-    key: nullable(
+    /** The idempotency key and the payment identifier, where they are given. */
+    keys: Type.Array(
       Type.Object({
         scope: Type.String(),
         route: Type.String(),

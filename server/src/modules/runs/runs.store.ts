@@ -100,6 +100,39 @@ export async function findByKey(tx: Tx, scope: string, route: string, key: strin
   return { run, settlement, bodyHash: keyRow.body_hash }
 }
 
+/**
+ * The run of this request whose caller has not had the answer: it was not known whether the payment arrived. A tenant's
+ * run belongs to the tenant, a guest's to its payer.
+ */
+export async function findUnansweredRun(
+  tx: Tx,
+  requestHash: string,
+  owner: { tenantId: string } | { payer: string },
+): Promise<RunRow | undefined> {
+  const unanswered = tx.selectFrom('unanswered_payments').select('run_id').where('request_hash', '=', requestHash)
+  const owned =
+    'tenantId' in owner
+      ? unanswered.where('tenant_id', '=', owner.tenantId)
+      : unanswered.where('tenant_id', 'is', null).where('payer', '=', owner.payer)
+  const row = await owned.orderBy('created_at').limit(1).executeTakeFirst()
+  return row && findRun(tx, row.run_id)
+}
+
+/** The caller has the answer, or needs none because nothing was charged. */
+export const forgetUnanswered = (tx: Tx, runId: string) =>
+  tx.deleteFrom('unanswered_payments').where('run_id', '=', runId).execute()
+
+/** As long as an idempotency key lives; one whose run is still open is kept. */
+export async function deleteOldUnanswered(tx: Tx, before: Date, maxRows: number): Promise<number> {
+  const { rows } = await sql`
+    delete from unanswered_payments where run_id in (
+      select run_id from unanswered_payments where created_at <= ${before}
+        and not exists (select 1 from open_runs where open_runs.id = run_id) order by created_at limit ${maxRows})
+    returning run_id
+  `.execute(tx)
+  return rows.length
+}
+
 /** An expired key may be used again; the run and its payment's nonce stay. */
 export async function deleteExpiredKeys(tx: Tx, now: Date, maxRows: number): Promise<number> {
   const { rows } = await sql`
@@ -194,16 +227,20 @@ export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRo
 
 /**
  * Makes settlements that died with their process due now, once: the run then belongs to this process, and later attempts
- * follow its lease and back-off. One whose outcome is already known to be unknown keeps its back-off.
+ * follow its lease and back-off. One whose outcome is already known to be unknown keeps its back-off. Their callers have no answer.
  */
 export async function releaseOrphanedSettlements(tx: Tx, instance: string, at: Date, maxRows: number): Promise<void> {
   await sql`
-    with dead as materialized (${deadInstances(instance, 'settling')})
-    update open_runs set instance = ${instance}, next_attempt_at = ${at}
-    where id in (
-      select id from open_runs
-      where state = 'settling' and payment_state = 'pending' and next_attempt_at > ${at} and instance in (select instance from dead)
-      order by id limit ${maxRows} for update skip locked)`.execute(tx)
+    with dead as materialized (${deadInstances(instance, 'settling')}),
+    released as (
+      update open_runs set instance = ${instance}, next_attempt_at = ${at}
+      where id in (
+        select id from open_runs
+        where state = 'settling' and payment_state = 'pending' and next_attempt_at > ${at} and instance in (select instance from dead)
+        order by id limit ${maxRows} for update skip locked)
+      returning id, tenant_id, payer, request_hash)
+    insert into unanswered_payments (run_id, tenant_id, payer, request_hash, created_at)
+    select id, tenant_id, payer, request_hash, ${at} from released on conflict do nothing`.execute(tx)
 }
 
 export async function listLoops(

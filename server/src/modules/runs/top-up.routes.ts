@@ -29,7 +29,7 @@ export function topUpRoutes(app: App, topUp: (request: TopUpRequest) => Promise<
         body: TopUpBody,
         response: { 200: TopUpResponse, 402: PaymentRequiredResponse, 409: GovernanceRefusal, 500: RunFailure },
       },
-      config: { auth: 'tenant', scope: 'run', slow: true },
+      config: { auth: 'tenant', scope: 'run', paid: true, slow: true },
     },
     async (request, reply) => {
       const route = `/api/wallets/${request.params.id}/topup`

@@ -3,8 +3,8 @@ import { StepRefused } from '../../platform/batch.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict } from '../../platform/problem.ts'
 import { accounts, transfer } from '../ledger/ledger.ts'
-import { claimLocks, toKeyItem, toOpenRunItem, toPaymentItem, unitLocks } from './draft-run.ts'
-import { findResponseToFirstRequest, findStoredResponse } from './find-stored-response.ts'
+import { claimLocks, toKeyItems, toOpenRunItem, toPaymentItem, unitLocks } from './draft-run.ts'
+import { findResponseToFirstRequest, findStoredResponse, findUnansweredResponse } from './find-stored-response.ts'
 import { finishRun, toKeepItem } from './finish-run.ts'
 import { readPaymentQuote } from './offer.ts'
 import type { RequestIdentity } from './paid-request.ts'
@@ -26,7 +26,7 @@ export const createTopUp =
   (deps: RunDeps) =>
   async (request: TopUpRequest): Promise<RunResponse> => {
     await deps.findWallet(request.caller.tenantId, request.walletId)
-    const storedResponse = await findStoredResponse(deps, request)
+    const storedResponse = (await findStoredResponse(deps, request)) ?? (await findUnansweredResponse(deps, request))
     if (storedResponse) return storedResponse
 
     // Refuses a payment that was quoted for another request; the price itself is the amount of the top-up.
@@ -95,7 +95,7 @@ function buildTopUpAdmission(
   return {
     ...toOpenRunItem(deps, topUp, entries),
     ...toPaymentItem(paymentMethod),
-    key: toKeyItem(request, topUp),
+    keys: toKeyItems(request, topUp),
     escrow: null,
     holds: [],
     grants: null,
@@ -144,6 +144,7 @@ function draftTopUp(deps: RunDeps, request: TopUpRequest, payer: string): TopUp 
       wallet_id: request.walletId,
       escrow_id: null,
       request_id: request.requestId,
+      ...(request.paid?.identifier !== undefined && { payment_identifier: request.paid.identifier }),
       locks: [],
       route: {},
       pricing: { base_price_micro: amount, fee_micro: '0', pricing_version: deps.pricingVersion() },

@@ -1219,6 +1219,14 @@ export type Tenants = {
   self_approval: Generated<string>
 }
 
+export type UnansweredPayments = {
+  run_id: string
+  tenant_id: string | null
+  payer: string
+  request_hash: string
+  created_at: Date
+}
+
 export type Wallets = {
   id: string
   tenant_id: string
@@ -1364,6 +1372,7 @@ export type DB = {
   spend_entries: SpendEntries
   spend_history: SpendHistory
   tenants: Tenants
+  unanswered_payments: UnansweredPayments
   wallets: Wallets
   webhook_deliveries: WebhookDeliveries
   webhook_subscriptions: WebhookSubscriptions
