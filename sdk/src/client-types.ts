@@ -50,6 +50,8 @@ export type ClientOptions = {
   allowDevelopmentChain?: boolean
   /** `false`: receipts are not verified, and `receipt.verified` is null. */
   verify?: boolean | VerifyOptions
+  /** RPC of the chain. With it, the chain is asked too before a payment that has expired is replaced by another. */
+  chainRpcUrl?: string
   hooks?: ClientHooks
 }
 
@@ -127,14 +129,15 @@ export type OpenPreauth = PreauthCreated & {
   voided(): Promise<void>
 }
 
-export type PreauthResult<T> = { result: T; closed: PreauthClosed }
+/** `closed` is null when a run that used the token has closed it. */
+export type PreauthResult<T> = { result: T; closed: PreauthClosed | null }
 
 /** A call that a process had begun and not ended, as `resume` found it in the store. */
 export type ResumedCall =
   | { kind: 'run'; idempotencyKey: string; result: RunResult }
   | { kind: 'loop'; idempotencyKey: string; result: LoopResult }
   | { kind: 'topup'; idempotencyKey: string; result: TopUpResult }
-  | { kind: 'preauth'; idempotencyKey: string; closed: PreauthClosed }
+  | { kind: 'preauth'; idempotencyKey: string; closed: PreauthClosed | null }
   | { kind: 'run' | 'loop' | 'topup' | 'preauth'; idempotencyKey: string; error: unknown }
 
 /** The calls that cost money, and what goes with them. */

@@ -4,12 +4,13 @@ import { parseCheckpoint, verifyReceipt } from '@countersign/proof'
 import { generatePrivateKey } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startService, type TestService } from '../../server/test/harness.ts'
-import { type Client, CountersignError, createClient } from './client.ts'
+import { type Client, CountersignError, createClient, type Lists } from './client.ts'
 import {
   accountFromKey,
   createDevelopmentAccount,
   DevelopmentChainRefused,
   type PayingAccount,
+  PaymentRefused,
   payingFetch,
 } from './pay.ts'
 
@@ -57,6 +58,35 @@ test('a call that does not match openapi.json does not compile', () => {
     guest.post('/api/onboard', { body: { org_name: 'Acme' } }),
   ]
   expect(invalidCalls).toBeTypeOf('function')
+})
+
+test('every list has the type of its items, and pages through all of them', async () => {
+  // Does not compile when the items of a list have no type.
+  const types: { [N in keyof Lists]: 'typed' } = {} as {
+    [N in keyof Lists]: ReturnType<Lists[N]['list']> extends AsyncGenerator<infer T, void, undefined>
+      ? [T] extends [never]
+        ? 'untyped'
+        : 'typed'
+      : 'untyped'
+  }
+  expect(types).toEqual({})
+  const { api_key } = await guest.post('/api/onboard', { body: { org_name: 'Lists', email: 'l@example.com' } })
+  const client = createClient({ baseUrl: service.url, apiKey: api_key })
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await client.post('/api/wallets', { body: { name } })
+  const names: string[] = []
+  for await (const wallet of client.wallets.list({ limit: 2 })) names.push(wallet.name)
+  expect(names.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e'])
+  for (const name of Object.keys(client) as (keyof Lists)[]) {
+    if (!('list' in client[name]) || name === 'alerts') continue
+    for await (const item of client[name].list({ limit: 1 })) expect(item).toBeTypeOf('object')
+  }
+})
+
+test('a base address may end in a slash, and one without a scheme or with another says what to write', async () => {
+  expect(await createClient({ baseUrl: ` ${service.url}//\n` }).get('/api/health')).toMatchObject({ status: 'ok' })
+  expect(() => createClient({ baseUrl: 'localhost:4020' })).toThrow('write http://localhost:4020')
+  expect(() => createClient({ baseUrl: 'ftp://example.com' })).toThrow('begins with ftp://')
+  expect(() => createClient({ baseUrl: service.url, apiKey: 'csk_a\ncsk_b' })).toThrow('apiKey has a character')
 })
 
 test('every error response is a CountersignError with the stable code and the message', async () => {
@@ -177,6 +207,6 @@ test('it signs nothing for a development chain with a key that it did not make, 
 test('it never pays more than maxUsdc', async () => {
   const account = await fundedAccount(1)
   const client = createClient({ baseUrl: service.url, fetch: await payingFetch(account, { maxUsdc: 0.009 }) })
-  await expect(client.post('/api/run', { body: { task: 'Say hello.' } })).rejects.toThrow(/spendControls/)
+  await expect(client.post('/api/run', { body: { task: 'Say hello.' } })).rejects.toThrow(PaymentRefused)
   expect(await service.balance(account.address)).toBe(1_000_000n)
 })

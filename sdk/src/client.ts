@@ -1,7 +1,21 @@
-import type { ClientOptions } from './client-types.ts'
-import { createTransport } from './http.ts'
+import { memoryStore } from './call-store.ts'
+import type {
+  CallOptions,
+  ClientOptions,
+  LoopResult,
+  PaidCalls,
+  ResumedCall,
+  RunResult,
+  TopUpResult,
+} from './client-types.ts'
+import type { LoopRequest, LoopSuccessResponse, RunRequest, RunSuccessResponse, TopUpRequest } from './generated/api.ts'
+import { createTransport, fillPath } from './http.ts'
 import { createLists } from './lists.ts'
+import { type Answer, createPaidCalls, type PaidCall } from './paid-call.ts'
+import { createPreauthorize } from './preauthorize.ts'
+import { createReceiptVerification } from './receipt-verification.ts'
 
+export { accountFromKey, createDevelopmentAccount } from './accounts.ts'
 export type { CallStore } from './call-store.ts'
 export { memoryStore } from './call-store.ts'
 export type * from './client-types.ts'
@@ -10,14 +24,59 @@ export * from './errors.ts'
 export type * from './generated/api.ts'
 export type { ApiRequest, ApiResponse } from './http.ts'
 export type { Lists } from './lists.ts'
+export { verifyWebhook, type WebhookEvent } from './webhook.ts'
 
 /**
  * A client of the Countersign API. Paths, parameters, bodies and responses come from `openapi.json`, so a call that does
- * not match it does not compile. Runs in browsers, edge runtimes and Node. For verification see `@countersign/proof`.
+ * not match it does not compile. Runs in browsers, edge runtimes and Node.
  */
 export type Client = ReturnType<typeof createClient>
 
 export function createClient(options: ClientOptions) {
   const transport = createTransport(options)
-  return { ...transport.methods, ...createLists(transport) }
+  const verify = createReceiptVerification(transport, options)
+  const store = options.store ?? memoryStore()
+  const calls = createPaidCalls(transport, store, options)
+  const preauths = createPreauthorize(transport, store)
+
+  const toResult = async (call: PaidCall, { body, payment, idempotencyKey, replayed }: Answer) => {
+    const receipt = await verify({ path: call.path, request: call.body, response: body, payment })
+    if (call.kind === 'topup') return { topUp: body, receipt, idempotencyKey, replayed }
+    const named = call.kind === 'run' ? { run: body as RunSuccessResponse } : { loop: body as LoopSuccessResponse }
+    return { output: String(body.output), ...named, receipt, idempotencyKey, replayed }
+  }
+
+  const make = async <T>(call: PaidCall, callOptions?: CallOptions, maySign?: boolean): Promise<T> =>
+    (await toResult(call, await calls.execute(call, callOptions, maySign))) as T
+
+  const withWallet = <R extends RunRequest | LoopRequest>(request: R): Record<string, unknown> =>
+    options.walletId !== undefined && request.payment === undefined
+      ? { ...request, payment: { wallet_id: options.walletId } }
+      : { ...request }
+
+  const paidCalls: PaidCalls = {
+    run: (request, callOptions) =>
+      make<RunResult>({ kind: 'run', path: '/api/run', body: withWallet(request) }, callOptions),
+    loop: (request, callOptions) =>
+      make<LoopResult>({ kind: 'loop', path: '/api/loop', body: withWallet(request) }, callOptions),
+    topUp: async (walletId, request: TopUpRequest, callOptions) => {
+      const path = fillPath('/api/wallets/{id}/topup', { id: walletId })
+      return make<TopUpResult>({ kind: 'topup', path, body: { ...request } }, callOptions)
+    },
+    preauthorize: preauths.preauthorize,
+    async resume({ signal } = {}) {
+      const resumed: ResumedCall[] = []
+      for (const { key, attempt } of await calls.openCalls()) {
+        const { kind, path, body } = attempt
+        const base = { kind, idempotencyKey: key }
+        await make<never>({ kind, path, body }, { idempotencyKey: key, signal }, false).then(
+          (result) => resumed.push({ ...base, result } as ResumedCall),
+          (error: unknown) => resumed.push({ ...base, error }),
+        )
+      }
+      return [...resumed, ...(await preauths.resume(signal))]
+    },
+  }
+
+  return { ...transport.methods, ...createLists(transport), ...paidCalls }
 }

@@ -144,7 +144,7 @@ function readKey(name: string, key: string | undefined): string | undefined {
 }
 
 /** `{*}` matches the rest of the path and keeps its slashes. */
-function fillPath(template: string, path: UntypedRequest['path'] = {}): string {
+export function fillPath(template: string, path: UntypedRequest['path'] = {}): string {
   return template.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = path[name]
     if (value === undefined || value === '') throw new TypeError(`The path ${template} needs '${name}'.`)

@@ -14,7 +14,7 @@ const LISTS = {
   approvals: { path: '/api/approvals', items: 'approvals' },
   approvalChannels: { path: '/api/approval-channels', items: 'channels' },
   decisions: { path: '/api/decisions', items: 'decisions' },
-  webhooks: { path: '/api/webhooks', items: 'webhooks' },
+  webhooks: { path: '/api/webhooks', items: 'subscriptions' },
   alerts: { path: '/api/predictive/alerts', items: 'alerts' },
   memories: { path: '/api/memory', items: 'memories' },
   audit: { path: '/api/audit', items: 'events' },

@@ -1,12 +1,16 @@
+import { isDevelopmentAccount } from './accounts.ts'
 import type { PayingAccount } from './client-types.ts'
-import { DevelopmentChainRefused } from './errors.ts'
+import { isObject } from './http.ts'
+import { chooseTerms } from './payment-terms.ts'
+import { type SignedPayment, signPayment } from './sign-payment.ts'
 
+export { accountFromKey, createDevelopmentAccount } from './accounts.ts'
 export type { PayingAccount } from './client-types.ts'
-export { DevelopmentChainRefused } from './errors.ts'
+export { DevelopmentChainRefused, PaymentRefused } from './errors.ts'
 
 export type PayOptions = {
   fetch?: typeof fetch
-  /** Maximum price of a single call. Without it, the official client's own cap of one dollar applies. */
+  /** Maximum price of a single call; one dollar by default. */
   maxUsdc?: number
   /**
    * Also sign for a development chain with a key that `createDevelopmentAccount` did not make. Such a chain has the id and
@@ -15,63 +19,62 @@ export type PayOptions = {
   allowDevelopmentChain?: boolean
 }
 
-const NETWORK = 'eip155:8453'
+/** Clocks differ: as long after its end a payment is still not replaced by another. */
+const EXPIRY_MARGIN_MS = 30_000
+const MAX_OPEN_PAYMENTS = 1_000
 
 /**
- * A `fetch` that pays with the official x402 client and one account, for `createClient({ fetch })` or on its own.
- * The payment libraries are loaded on first use, so that reading and verifying do not need them.
+ * A `fetch` that pays any x402 server (version 2, USDC on Base) with one account. It sends each request once; when the
+ * outcome stayed open (no response, 503 and the like), the same request made again sends the same payment instead of
+ * signing another. For a call that is repeated by itself and survives a restart use `createClient({ account, store })`.
  */
 export async function payingFetch(account: PayingAccount, options: PayOptions = {}): Promise<typeof fetch> {
-  const [{ wrapFetchWithPaymentFromConfig }, { ExactEvmScheme }] = await Promise.all([
-    import('@x402/fetch'),
-    import('@x402/evm'),
-  ])
   const send = options.fetch ?? fetch
-  const isAllowed = options.allowDevelopmentChain === true || developmentAccounts.has(account)
-  const checkedFetch: typeof fetch = async (input, init) => {
-    const response = await send(input, init)
-    if (response.status === 402 && !isAllowed && (await isDevelopmentChain(response)))
-      throw new DevelopmentChainRefused()
-    return response
+  const isDevelopmentChainAllowed = options.allowDevelopmentChain === true || isDevelopmentAccount(account)
+  const openPayments = new Map<string, SignedPayment>()
+
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const body = request.body === null ? undefined : await request.clone().text()
+    const identity = JSON.stringify([request.method, request.url, request.headers.get('idempotency-key'), body])
+    const sendPaid = async (payment: SignedPayment): Promise<Response> => {
+      const paidRequest = new Request(request.clone())
+      paidRequest.headers.set('payment-signature', payment.header)
+      const response = await send(paidRequest)
+      if (await isAnswer(response)) openPayments.delete(identity)
+      return response
+    }
+
+    const openPayment = openPayments.get(identity)
+    if (openPayment && mayCount(openPayment)) return sendPaid(openPayment)
+    const response = await send(request.clone())
+    if (response.status !== 402 || request.headers.has('payment-signature')) return response
+    const challengeBody: unknown = await response
+      .clone()
+      .json()
+      .catch(() => undefined)
+    const challenge = chooseTerms(response.headers, challengeBody, {
+      maxUsdc: options.maxUsdc,
+      isDevelopmentChainAllowed,
+    })
+    for (const [name, { validBefore }] of openPayments) if (!mayCount({ validBefore })) openPayments.delete(name)
+    if (openPayments.size >= MAX_OPEN_PAYMENTS) throw new Error('Too many payments wait for their outcome.')
+    const payment = await signPayment(account, challenge)
+    openPayments.set(identity, payment)
+    return sendPaid(payment)
   }
-  return wrapFetchWithPaymentFromConfig(checkedFetch, {
-    schemes: [{ network: NETWORK, client: new ExactEvmScheme(account) }],
-    ...(options.maxUsdc !== undefined && { spendControls: { maxAmountPerPayment: `$${options.maxUsdc}` } }),
-  }) as typeof fetch
 }
 
-export async function accountFromKey(privateKey: `0x${string}`): Promise<PayingAccount> {
-  const { privateKeyToAccount } = await import('viem/accounts')
-  return privateKeyToAccount(privateKey) as unknown as PayingAccount
-}
+const mayCount = ({ validBefore }: Pick<SignedPayment, 'validBefore'>) =>
+  validBefore * 1000 + EXPIRY_MARGIN_MS > Date.now()
 
-const developmentAccounts = new WeakSet<PayingAccount>()
-
-/** An account with a new key, which has no money anywhere but on the development chain that funds it. */
-export async function createDevelopmentAccount(): Promise<PayingAccount> {
-  const { generatePrivateKey } = await import('viem/accounts')
-  const account = await accountFromKey(generatePrivateKey())
-  developmentAccounts.add(account)
-  return account
-}
-
-type Challenge = { accepts?: { extra?: { development?: unknown } }[] }
-
-/** The terms stand in a header for version 2 of x402 and in the body for version 1. */
-async function isDevelopmentChain(response: Response): Promise<boolean> {
-  const header = response.headers.get('payment-required')
-  const challenges: Challenge[] = []
-  if (header) challenges.push(parseChallenge(new TextDecoder().decode(Uint8Array.from(atob(header), toCode))))
-  challenges.push(parseChallenge(await response.clone().text()))
-  return challenges.some(({ accepts }) => accepts?.some?.(({ extra }) => extra?.development === true))
-}
-
-const toCode = (character: string) => character.charCodeAt(0)
-
-function parseChallenge(text: string): Challenge {
-  try {
-    return (JSON.parse(text) as Challenge | null) ?? {}
-  } catch {
-    return {}
-  }
+/** Whether a response says for good what became of the payment. */
+async function isAnswer(response: Response): Promise<boolean> {
+  if (response.status < 300) return true
+  if (response.status !== 500) return false
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined)
+  return isObject(body) && body.charged === false
 }
