@@ -100,7 +100,7 @@ export function composeObservability(
     alerts,
     frozen,
     isLane: (agentId) => agentId in costs(),
-    logCheckpoint: () => receipts.log.checkpoint(),
+    logCheckpoint: receipts.log.newestCheckpoint,
   })
 
   return {

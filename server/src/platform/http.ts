@@ -236,6 +236,8 @@ function useValidators(app: App) {
     allErrors: false,
     strict: false,
     discriminator: true,
+    // A refusal is described in the words of the schema.
+    verbose: true,
   } as const
   const strict = new Ajv({ ...options, coerceTypes: false })
   const coercing = new Ajv({ ...options, coerceTypes: true })
@@ -378,10 +380,18 @@ function applyAllowance(reply: FastifyReply, allowance: Allowance) {
   )
 }
 
+type SchemaError = {
+  instancePath: string
+  keyword: string
+  message?: string
+  params?: unknown
+  parentSchema?: { 'x-form'?: string; patternProperties?: object }
+}
+
 type FastifyErrorLike = {
   statusCode?: number
   code?: string
-  validation?: { instancePath: string; message?: string; params?: unknown }[]
+  validation?: SchemaError[]
   validationContext?: string
   message: string
 }
@@ -415,7 +425,7 @@ function toProblem(error: FastifyErrorLike): Problem {
   if (error.validation)
     return invalid(
       validationMessage(error),
-      error.validation.map(({ instancePath, message }) => ({ path: instancePath, message })),
+      error.validation.map((fault) => ({ path: fault.instancePath, message: describeFault(fault) })),
     )
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new Problem('error', `The body is larger than ${BODY_LIMIT / 1024} KiB.`, { status: 413, code: 'too_large' })
@@ -445,16 +455,27 @@ function validationMessage(error: FastifyErrorLike): string {
     | { additionalProperty?: string; allowedValues?: unknown[]; tag?: string; tagValue?: unknown }
     | undefined
   if (params?.tag !== undefined) return `${location}/${params.tag} ${quoteValue(params.tagValue)} is unknown.`
+  if (params?.additionalProperty !== undefined && firstError.parentSchema?.patternProperties)
+    return `${location} has a name that is not allowed${firstError.parentSchema['x-form'] ? `: a name has ${firstError.parentSchema['x-form']}` : ''}.`
   if (params?.additionalProperty !== undefined)
-    return `${location} has the unknown property '${params.additionalProperty}'.`
+    return `${location} has the unknown property '${shorten(params.additionalProperty)}'.`
   if (params?.allowedValues) return `${location} must be one of ${params.allowedValues.join(', ')}.`
   const constants = allowedConstants(error, firstError.instancePath)
   if (constants.length > 0) return `${location} must be one of ${constants.join(', ')}.`
-  return `${location} ${firstError.message ?? 'is not valid'}.`
+  return `${location} ${describeFault(firstError)}.`
 }
 
+/** What is wrong, in words: the text of a pattern says nothing to a person. */
+const describeFault = ({ keyword, message = 'is not valid', parentSchema }: SchemaError): string => {
+  if (keyword !== 'pattern') return message
+  return parentSchema?.['x-form'] ? `must be ${parentSchema['x-form']}` : 'does not have the required form'
+}
+
+const MAX_SHOWN = 80
+const shorten = (text: string) => (text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`)
+
 /** A caller's value may be an object whose `toString` is no function, so it is never converted by a template. */
-const quoteValue = (value: unknown) => (typeof value === 'string' ? `'${value.slice(0, 80)}'` : 'of another type')
+const quoteValue = (value: unknown) => (typeof value === 'string' ? `'${shorten(value)}'` : 'of another type')
 
 /** A union of constants fails validation once for each constant; together they are the allowed values. */
 const allowedConstants = (error: FastifyErrorLike, path: string): unknown[] =>

@@ -1,11 +1,17 @@
 import { Type } from 'typebox'
+import { pattern } from './schema.ts'
 
 /**
  * The query parameter that continues a list: the last id of the previous page. Any other value is refused, because
  * it would restart or end the list without the caller noticing.
  */
 export const cursorParameter = (prefix: string, description = 'next_cursor of the page before') =>
-  Type.Optional(Type.String({ pattern: `^${prefix}_[\\w-]{1,64}$`, description }))
+  Type.Optional(
+    Type.String({
+      ...pattern(`^${prefix}_[\\w-]{1,64}$`, `an id of the list, which begins with '${prefix}_'`),
+      description,
+    }),
+  )
 
 /** The paging fields of a list response. */
 export const pageFields = { has_more: Type.Boolean(), next_cursor: Type.Union([Type.String(), Type.Null()]) }

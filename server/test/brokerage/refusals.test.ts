@@ -98,7 +98,7 @@ describe('invalid input is a 400 with a message, and no order is sent', () => {
     [
       'a client order id with spaces',
       { symbol: 'AAPL', client_order_id: 'a b' },
-      /body\/client_order_id must match pattern/,
+      /body\/client_order_id must be 1 to 64 letters, digits/,
     ],
   ])('%s', async (_name, runBody, message) => {
     const before = await world.countOrders()

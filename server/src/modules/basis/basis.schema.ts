@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullable, oneOf } from '../../platform/schema.ts'
+import { nullable, oneOf, pattern } from '../../platform/schema.ts'
 import { INTERVAL_MS } from './history.ts'
 import { WINDOW_STATUSES } from './window-score.ts'
 
@@ -9,7 +9,9 @@ const State = oneOf(['open', 'closed', 'halted', 'holiday'])
 const Status = oneOf(Object.keys(WINDOW_STATUSES))
 
 export const SymbolParams = Type.Object({ symbol: Type.String({ minLength: 1, maxLength: 64 }) })
-export const EvidenceParams = Type.Object({ sha256: Type.String({ pattern: '^(sha256:)?[0-9a-fA-F]{64}$' }) })
+export const EvidenceParams = Type.Object({
+  sha256: Type.String(pattern('^(sha256:)?[0-9a-fA-F]{64}$', '64 hexadecimal digits')),
+})
 
 const Chain = Type.Optional(
   Type.String({ minLength: 1, maxLength: 64, description: 'Where the wrapper has several deployments' }),

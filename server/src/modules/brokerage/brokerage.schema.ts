@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { pageFields } from '../../platform/paging.ts'
-import { nullable, oneOf } from '../../platform/schema.ts'
+import { nullable, oneOf, pattern } from '../../platform/schema.ts'
 import { mandateField, payerFields, payerRecord } from '../governance/payer.schema.ts'
 import { INSTRUMENT_TYPES } from './broker.ts'
 import { SIDES } from './trade-request.ts'
@@ -12,7 +12,12 @@ const openObject = (description: string) => Type.Object({}, { additionalProperti
 const noAdditionalProperties = { additionalProperties: false }
 /** Text that can be stored and signed: no NUL character and no unpaired surrogate. */
 const freeText = (maxLength: number, description?: string, minLength = 1) =>
-  Type.String({ minLength, maxLength, pattern: '^[^\\u0000\\ud800-\\udfff]*$', ...(description && { description }) })
+  Type.String({
+    minLength,
+    maxLength,
+    ...pattern('^[^\\u0000\\ud800-\\udfff]*$', 'text without NUL or half a character'),
+    ...(description && { description }),
+  })
 
 const InstrumentType = oneOf(INSTRUMENT_TYPES)
 const Side = oneOf(SIDES)
@@ -42,7 +47,10 @@ export const RhRunRequest = Type.Object(
       ),
     ),
     client_order_id: Type.Optional(
-      Type.String({ pattern: '^[A-Za-z0-9._:-]{1,64}$', description: 'Your own name for the order; works once.' }),
+      Type.String({
+        ...pattern('^[A-Za-z0-9._:-]{1,64}$', "1 to 64 letters, digits, '.', '_', ':' or '-'"),
+        description: 'Your own name for the order; works once.',
+      }),
     ),
     agent_id: Type.Optional(freeText(80)),
     purpose: Type.Optional(

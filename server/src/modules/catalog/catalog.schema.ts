@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullableNumber } from '../../platform/schema.ts'
+import { nullableNumber, pattern } from '../../platform/schema.ts'
 
 const Usdc = Type.Number({ minimum: 0 })
 
@@ -73,7 +73,7 @@ export const LaneUpdate = Type.Object(laneFields, {
 export const LaneCreate = Type.Object(
   {
     ...laneFields,
-    agent_id: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{1,62}$' }),
+    agent_id: Type.String(pattern('^[a-z0-9][a-z0-9-]{1,62}$', "2 to 63 small letters, digits or '-', not '-' first")),
     display_name: Type.String({ minLength: 1, maxLength: 80 }),
     category: Type.String({ minLength: 1, maxLength: 40 }),
     base_price_usdc: Type.Number({ minimum: 0.000001, maximum: 1000 }),

@@ -17,6 +17,7 @@ export const payerFields = {
     Type.Record(Type.String({ pattern: `^${TAG_NAME}$` }), Type.String({ minLength: 1, maxLength: 200 }), {
       maxProperties: MAX_TAGS,
       additionalProperties: false,
+      'x-form': "1 to 64 letters, digits, '_', '.' or '-'",
       description:
         'Up to eight names with values, for example project and cost centre; rules, budgets and reports know them.',
     }),

@@ -1,13 +1,16 @@
 import { Type } from 'typebox'
 import { pageFields } from '../../platform/paging.ts'
-import { nullableText, oneOf } from '../../platform/schema.ts'
+import { nullableText, oneOf, pattern } from '../../platform/schema.ts'
 import { spendDimensions } from './spend.store.ts'
 import { MAX_DAYS, MAX_DIMENSIONS, MAX_GROUPS } from './spend.ts'
 
 const Time = (description: string) =>
   Type.Optional(
     Type.String({
-      pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$',
+      ...pattern(
+        '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$',
+        'a day (2026-11-16) or a time with its zone (2026-11-16T08:00:00Z)',
+      ),
       maxLength: 40,
       description,
     }),
@@ -17,7 +20,7 @@ export const SpendQuery = Type.Object(
   {
     group_by: Type.Optional(
       Type.String({
-        pattern: '^[a-z]+(,[a-z]+)*$',
+        ...pattern('^[a-z]+(,[a-z]+)*$', 'names of dimensions with a comma between them'),
         maxLength: 100,
         description: `Of ${spendDimensions.join(', ')}: one, or at most ${MAX_DIMENSIONS} with a comma between them; day by default.`,
       }),

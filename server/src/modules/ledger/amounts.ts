@@ -1,13 +1,17 @@
 import { Type } from 'typebox'
 import { microFromUsdc } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
+import { pattern } from '../../platform/schema.ts'
 
 const MAX_USDC = 1_000_000
 
 /** `amount` in atomic units, or `amount_usdc` for people; both only when they agree. */
 export const amountFields = {
   amount: Type.Optional(
-    Type.String({ pattern: '^[1-9][0-9]{0,12}$', description: 'Atomic units (micro-USDC); authoritative.' }),
+    Type.String({
+      ...pattern('^[1-9][0-9]{0,12}$', 'a whole number of atomic units above zero, as text, with at most 13 digits'),
+      description: 'Atomic units (micro-USDC); authoritative.',
+    }),
   ),
   amount_usdc: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MAX_USDC })),
 }

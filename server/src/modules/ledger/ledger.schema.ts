@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { nullable } from '../../platform/schema.ts'
+import { nullable, pattern } from '../../platform/schema.ts'
 import { amountFields } from './amounts.ts'
 
 const literals = (...names: string[]) => Type.Union(names.map((name) => Type.Literal(name)))
@@ -9,7 +9,7 @@ const id = Type.String({ minLength: 1, maxLength: 80 })
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 const idempotency_key = Type.Optional(Type.String({ minLength: 1, maxLength: 255 }))
 const reason = Type.String({ minLength: 1, maxLength: 500 })
-const evmAddress = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
+const evmAddress = Type.String(pattern('^0x[0-9a-fA-F]{40}$', "an address: '0x' and 40 hexadecimal digits"))
 
 export const IdParams = Type.Object({ id })
 
@@ -192,7 +192,10 @@ export const PayoutsQuery = Type.Object(
 )
 export const PayoutsResponse = Type.Object({ payouts: Type.Array(Payout), ...pageFields }, { title: 'PayoutsResponse' })
 export const PayoutConfirm = Type.Object(
-  { transaction: Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }), idempotency_key },
+  {
+    transaction: Type.String(pattern('^0x[0-9a-fA-F]{64}$', "a transaction: '0x' and 64 hexadecimal digits")),
+    idempotency_key,
+  },
   { ...strict, title: 'PayoutConfirm' },
 )
 export const PayoutCancel = Type.Object({ idempotency_key }, { ...strict, title: 'PayoutCancel' })

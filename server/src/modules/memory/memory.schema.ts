@@ -1,12 +1,17 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { nullableText } from '../../platform/schema.ts'
+import { nullableText, pattern } from '../../platform/schema.ts'
 import { limits } from './run-memory.ts'
 
 const Time = Type.String({ format: 'date-time' })
 // PostgreSQL text cannot hold a NUL.
 const name = (maxLength: number, description?: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]+$', ...(description && { description }) })
+  Type.String({
+    minLength: 1,
+    maxLength,
+    ...pattern('^[^\\u0000]+$', 'text without NUL'),
+    ...(description && { description }),
+  })
 const sessionId = name(120)
 const agentId = name(80)
 const id = name(80)

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import type { App } from '../../platform/http-app.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid, unavailable } from '../../platform/problem.ts'
+import { pattern } from '../../platform/schema.ts'
 import type { Hex } from './facilitator.ts'
 
 /** Only with the embedded chain and not in production: the faucet and the chain's JSON-RPC. */
@@ -25,7 +26,7 @@ const MAX_BATCH = 50
 
 const FaucetRequest = Type.Object(
   {
-    address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+    address: Type.String(pattern('^0x[0-9a-fA-F]{40}$', "an address: '0x' and 40 hexadecimal digits")),
     amount_usdc: Type.Number({ exclusiveMinimum: 0, maximum: MAX_USDC }),
   },
   { title: 'FaucetRequest', additionalProperties: false },

@@ -124,6 +124,12 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
         throw new Error(`The log in this database is named '${head.origin}', not '${origin}'; a log keeps its name.`)
     },
 
+    /** Null while the log has none: before the first pass of the sequencer. */
+    async newestCheckpoint(): Promise<string | null> {
+      const head = await readHead(db)
+      return head ? checkpointOf(head) : null
+    },
+
     async checkpoint({ witnessed = false } = {}): Promise<string> {
       const head = witnessed ? await witnessedHead() : await currentHead()
       if (!head) throw notFound('cosigned checkpoint')

@@ -1,10 +1,11 @@
 import { Type } from 'typebox'
 import { keyScopes } from '../../platform/auth-context.ts'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { nullable, nullableText, oneOf } from '../../platform/schema.ts'
+import { nullable, nullableText, oneOf, pattern } from '../../platform/schema.ts'
 import { planNames } from './plans.ts'
 
-const OrgName = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
+const notBlank = pattern('\\S', 'text that is not blank')
+const OrgName = Type.String({ minLength: 1, maxLength: 120, ...notBlank })
 const Email = Type.String({ format: 'email', maxLength: 254 })
 const UseCase = Type.String({ maxLength: 2000 })
 const IdempotencyKey = Type.Optional(Type.String({ maxLength: 255 }))
@@ -106,7 +107,9 @@ export const TenantUpdate = Type.Object(
     use_case: Type.Optional(Type.Union([UseCase, Type.Null()])),
     plan: Type.Optional(PlanName),
     status: Type.Optional(Status),
-    billing_customer_id: Type.Optional(Type.Union([Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }), Type.Null()])),
+    billing_customer_id: Type.Optional(
+      Type.Union([Type.String(pattern('^[A-Za-z0-9_]{1,64}$', "1 to 64 letters, digits or '_'")), Type.Null()]),
+    ),
   },
   { title: 'TenantUpdate', additionalProperties: false, minProperties: 1 },
 )
@@ -143,18 +146,18 @@ export const TenantsResponse = Type.Object({ tenants: Type.Array(Tenant), ...pag
 
 const KeyName = Type.String({ minLength: 1, maxLength: 80 })
 // `key:<id>` is how records name the spender of a key that is bound to none.
-const SPENDER_PATTERN = '^(?!key:)\\S'
+const spenderName = pattern('^(?!key:)\\S', "a name that does not begin with 'key:' or a space")
 const keyBonds = {
   spender: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 120,
-      pattern: SPENDER_PATTERN,
+      ...spenderName,
       description: 'The key spends as this one and cannot name another.',
     }),
   ),
   team: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 120, pattern: '\\S', description: 'The key spends for this team.' }),
+    Type.String({ minLength: 1, maxLength: 120, ...notBlank, description: 'The key spends for this team.' }),
   ),
   mandate_ids: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 80 }), {

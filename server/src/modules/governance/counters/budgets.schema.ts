@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullable, oneOf } from '../../../platform/schema.ts'
+import { nullable, oneOf, pattern } from '../../../platform/schema.ts'
 import { paymentClasses } from '../assess/payment-facts.ts'
 import { budgetScopes } from './evaluate-budget.ts'
 import { budgetWindows } from './windows.ts'
@@ -14,7 +14,7 @@ const AppliesTo = Type.Array(oneOf(paymentClasses), {
   description:
     'Which payments count: runs, payments (pre-authorisations), spend (trades of that instrument), trades (the notional of the others). Default: the first three.',
 })
-export const BudgetId = Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,80}$' })
+export const BudgetId = Type.String(pattern('^[A-Za-z0-9_.:-]{1,80}$', "1 to 80 letters, digits, '_', '.', ':' or '-'"))
 const Shares = Type.Array(Type.Number({ exclusiveMinimum: 0, maximum: 100 }), {
   maxItems: 20,
   description: 'Shares of the limit that are announced once a window: 0.8 and 80 both mean four fifths.',

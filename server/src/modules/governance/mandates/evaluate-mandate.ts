@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
+import { pattern } from '../../../platform/schema.ts'
 import { agentNames, normalizeName, type PaymentFacts, urlHosts } from '../assess/payment-facts.ts'
 import { type CounterDemand, type CounterState, evaluateDemand } from '../counters/limit-counters.ts'
 import { periodOf, type Window } from '../counters/windows.ts'
@@ -8,7 +9,10 @@ import { missingFieldFinding } from '../rules/required-fields.ts'
 import type { Finding, RuleResult } from '../rules/rule-result.ts'
 
 const Amount = Type.Union(
-  [Type.Number({ minimum: 0, maximum: 1_000_000_000 }), Type.String({ pattern: '^(0|[1-9][0-9]{0,15})$' })],
+  [
+    Type.Number({ minimum: 0, maximum: 1_000_000_000 }),
+    Type.String(pattern('^(0|[1-9][0-9]{0,15})$', 'a whole number of atomic units, as text, with at most 16 digits')),
+  ],
   { description: 'A number is USDC; a text is atomic units.' },
 )
 const currency = Type.String({ minLength: 1, maxLength: 12, description: 'USDC.' })

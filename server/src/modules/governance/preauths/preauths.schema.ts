@@ -2,13 +2,13 @@ import { Type } from 'typebox'
 import { AuditLinkSchema } from '../../../platform/audit-link.ts'
 import { ErrorResponse } from '../../../platform/http-openapi.ts'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
-import { nullable, oneOf } from '../../../platform/schema.ts'
+import { nullable, oneOf, pattern } from '../../../platform/schema.ts'
 import { assertedBy, settlementStatuses } from '../governance.steps.ts'
 import { payerFields, payerRecord } from '../payer.schema.ts'
 import { Id, IdempotencyKey, openObject } from '../schema-helpers.ts'
 
 const Atomic = Type.String({
-  pattern: '^(0|[1-9][0-9]{0,15})$',
+  ...pattern('^(0|[1-9][0-9]{0,15})$', 'a whole number of atomic units, as text, with at most 16 digits'),
   description: 'Atomic units (micro-USDC); authoritative.',
 })
 const Usdc = Type.Number({ minimum: 0, maximum: 1_000_000_000 })
@@ -35,10 +35,13 @@ export const PreauthCreate = Type.Object(
     amount_usdc: Type.Optional(Usdc),
     asset: Type.Optional(Type.String({ maxLength: 80 })),
     network: Type.Optional(
-      Type.String({ pattern: '^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$', description: 'CAIP-2; default eip155:8453.' }),
+      Type.String({
+        ...pattern('^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$', 'a network like eip155:8453'),
+        description: 'CAIP-2; default eip155:8453.',
+      }),
     ),
     purpose: Type.Optional(Type.String({ maxLength: 500 })),
-    request_hash: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+    request_hash: Type.Optional(Type.String(pattern('^sha256:[0-9a-f]{64}$', "'sha256:' and 64 hexadecimal digits"))),
     payer: Type.Optional(
       Type.String({
         minLength: 1,

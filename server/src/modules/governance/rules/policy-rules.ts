@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import { agentNames, normalizeName, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
-import type { Finding } from './rule-result.ts'
+import type { Finding, SmallestChange } from './rule-result.ts'
 
 /** The fields that a rule can compare; also `tags.<name>`. Money is compared in micro-USDC, never as a float. */
 const fields = {
@@ -199,7 +199,7 @@ type RuleFinding = { rule: string; finding: Finding }
 
 /** Deny and review rules apply when they match. If there are allow rules, one of them has to match. */
 export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): RuleFinding[] {
-  const allows = rules.filter((rule) => rule.effect === 'allow')
+  const allows = [...rules.entries()].filter(([, rule]) => rule.effect === 'allow')
   const findings = rules.flatMap((rule, index): RuleFinding[] => {
     if (rule.effect === 'allow') return []
     const isMatch = matches(rule, facts)
@@ -234,24 +234,103 @@ export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): R
     : [...findings, { rule: 'rules.allow', finding: evaluateAllowRules(allows, facts) }]
 }
 
-function evaluateAllowRules(allows: readonly Rule[], facts: PaymentFacts): Finding {
-  const matchingRule = allows.find((rule) => matches(rule, facts))
+function evaluateAllowRules(allows: readonly [index: number, rule: Rule][], facts: PaymentFacts): Finding {
+  const matchingRule = allows.find(([, rule]) => matches(rule, facts))?.[1]
   if (matchingRule)
     return {
       verdict: 'pass',
       reason: matchingRule.reason ?? `Allowed: ${describeCondition(matchingRule)}.`,
       ...traceOf(matchingRule, facts),
     }
-  const first = allows[0]!
+  const nearest = allows
+    .map(([index, rule]) => ({ rule, ...findChange(rule, index, facts) }))
+    .reduce((best, candidate) => (candidate.distance < best.distance ? candidate : best))
   return {
     verdict: 'blocked',
     reason: 'No allow rule of this policy matches.',
-    ...traceOf(first, facts),
-    smallest_change: {
-      text: `Change the request so that this holds: ${describeCondition(first)}. Or add an allow rule.`,
-      path: 'rules',
-    },
+    ...traceOf(nearest.rule, facts),
+    smallest_change: nearest.change,
   }
+}
+
+/** How far a rule is from holding, and the change that makes it hold. */
+type Change = { distance: number; change: SmallestChange }
+
+// A number is as far away as the share by which it has to change, at most 1, and time as the share of a day.
+const LIST_DISTANCE = 1
+const VALUE_DISTANCE = 2
+const FIELD_DISTANCE = 3
+const HOUR_MS = 3_600_000
+const HOURS_OF_A_DAY = 24
+
+/**
+ * The change of one allow rule that does not hold. Nearest is the number or the time that has to change least, then a list
+ * by one entry, then another value; last a field that the payment does not have.
+ */
+function findChange(rule: Rule, index: number, facts: PaymentFacts): Change {
+  const { field, op, value } = rule
+  const condition = describeCondition(rule)
+  const path = `rules[${index}].value`
+  const end = 'Or add an allow rule.'
+  const actual = fieldOf(field).read(facts)
+  const unknown = {
+    distance: FIELD_DISTANCE,
+    change: { text: `Change the request so that this holds: ${condition}. ${end}`, path: 'rules' },
+  }
+  if (actual === undefined || actual === null || (isNames(actual) && actual.length === 0)) return unknown
+  const hours = field === 'hour_utc' ? hoursUntilMatch(rule, facts) : undefined
+  if (hours !== undefined) {
+    const retry_at = new Date((Math.floor(facts.at.getTime() / HOUR_MS) + hours) * HOUR_MS).toISOString()
+    return { distance: hours / HOURS_OF_A_DAY, change: { text: `Ask again at ${retry_at}. ${end}`, retry_at } }
+  }
+  const asked = readFieldForDisplay(field, facts) as string | number
+  if (op === 'in')
+    return {
+      distance: LIST_DISTANCE,
+      change: { text: `Add '${asked}' to rules[${index}] (${condition}). ${end}`, path, add: String(asked) },
+    }
+  if (op === 'not_in') {
+    const { matched } = traceOf(rule, facts)
+    const entries = [value].flat()
+    const listed = entries.filter((entry) => isListed(entry, rule, actual))
+    // A payment that several entries name, or a list of one, is no change of one entry.
+    if (listed.length !== 1 || entries.length === 1) return unknown
+    const remove = String(listed[0] ?? matched)
+    return {
+      distance: LIST_DISTANCE,
+      change: { text: `Remove '${remove}' from rules[${index}] (${condition}). ${end}`, path, remove },
+    }
+  }
+  const to = valueThatHolds(rule, actual, asked)
+  if (to === undefined) return unknown
+  const change = { text: `Change rules[${index}] (${condition}) to ${to}. ${end}`, path, from: value, to }
+  if (typeof value !== 'number' || typeof to !== 'number') return { distance: VALUE_DISTANCE, change }
+  return { distance: Math.abs(to - value) / Math.max(Math.abs(to), Math.abs(value)), change }
+}
+
+const isListed = (entry: string | number, { field, op, effect }: Rule, actual: Comparable | readonly string[]) => {
+  const { all } = compileRule({ field, op, effect, value: [entry] })
+  return isNames(actual) ? actual.some((name) => all.has(normalizeName(name))) : all.has(actual)
+}
+
+/** In how many hours the rule holds; undefined when it never does. */
+function hoursUntilMatch(rule: Rule, facts: PaymentFacts): number | undefined {
+  for (let hours = 1; hours < HOURS_OF_A_DAY; hours += 1)
+    if (matches(rule, { ...facts, at: new Date(facts.at.getTime() + hours * HOUR_MS) })) return hours
+  return undefined
+}
+
+/** The nearest value of the rule with which it holds; undefined when there is none, or any other one would do. */
+function valueThatHolds({ field, op }: Rule, actual: Comparable | readonly string[], asked: string | number) {
+  if (op === 'ne') return undefined
+  if (op !== 'lt' && op !== 'gt') return asked
+  if (typeof actual === 'bigint') {
+    const micro = op === 'lt' ? actual + 1n : actual - 1n
+    return micro < 0n ? undefined : usdcFromMicro(micro)
+  }
+  if (typeof asked !== 'number') return undefined
+  const step = field === 'leverage' ? 0.01 : 1
+  return op === 'lt' ? asked + step : asked - step
 }
 
 const describeCondition = ({ field, op, value }: Rule) =>
