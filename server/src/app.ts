@@ -301,7 +301,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       findWallet: wallets.findBalance,
       offerReceipt: createOfferReceipts(receipts, clock),
       memory: memory.memory,
-      lane: overrides.lane ?? (await openLane(config, catalog, clock)),
+      lane: overrides.lane ?? (await openLane(config, catalog, clock, tracing)),
       verify: verifyOutput,
       receipts,
       awaitAudit: observe.auditLinks.awaitLink,

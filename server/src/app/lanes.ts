@@ -6,15 +6,26 @@ import type { Lane } from '../modules/runs/lane.ts'
 import { withTurns } from '../modules/runs/lane-turns.ts'
 import type { Clock } from '../platform/clock.ts'
 import { type Config, ConfigError } from '../platform/config.ts'
+import { noTracing, type Tracing } from '../platform/tracing.ts'
+import { traceModelCalls } from './tracing.ts'
 
 /** Opens the configured model provider, or the offline lanes. A failing model fails the run, which is not charged. */
-export async function openLane(config: Config, catalog: Pick<Catalog, 'all' | 'find'>, clock: Clock): Promise<Lane> {
+export async function openLane(
+  config: Config,
+  catalog: Pick<Catalog, 'all' | 'find'>,
+  clock: Clock,
+  tracing: Tracing = noTracing,
+): Promise<Lane> {
   if (config.LANE_PROVIDER === 'offline') return withTurns(createOfflineLane(), 2 * availableParallelism())
   const agentIds = [...catalog.all().map((lane) => lane.agentId), 'default']
   const settings = readLaneSettings(laneEnv(config), agentIds)
   if (!settings) throw new ConfigError('LANE_PROVIDER does not name a provider.')
   const { createLiveLane } = await import('../adapters/lanes/ai-sdk.ts')
-  return createLiveLane(settings, { clock, findModel: (agentId) => catalog.find(agentId)?.model ?? undefined })
+  return createLiveLane(settings, {
+    clock,
+    findModel: (agentId) => catalog.find(agentId)?.model ?? undefined,
+    traceCall: (callModel) => traceModelCalls(tracing, callModel),
+  })
 }
 
 /** The adapter reads one variable per lane; the settings table has one list for all of them. */

@@ -1,6 +1,7 @@
-import type { LaneTask } from '../modules/runs/lane.ts'
+import type { CallModel } from '../adapters/lanes/model-call.ts'
+import type { LaneResult, LaneTask } from '../modules/runs/lane.ts'
 import type { RunDeps } from '../modules/runs/run-deps.ts'
-import { noTracing, type Tracing } from '../platform/tracing.ts'
+import { noTracing, type SpanDescription, type Tracing } from '../platform/tracing.ts'
 import type { AppContext } from './context.ts'
 
 /** Exports traces over OTLP when OTEL_EXPORTER_OTLP_ENDPOINT is set. */
@@ -20,7 +21,7 @@ export function traceRun({ withSpan }: Tracing, deps: RunDeps): RunDeps {
     ...deps,
     assess: withSpan('run.assess', deps.assess),
     verify: withSpan('run.verify', deps.verify),
-    lane: { ...lane, execute: withSpan('run.execute', (task: LaneTask) => lane.execute(task)) },
+    lane: { ...lane, execute: withSpan(agentSpan, (task) => lane.execute(task)) },
     payments: {
       ...payments,
       check: withSpan('run.check', payments.check),
@@ -35,3 +36,52 @@ export function traceRun({ withSpan }: Tracing, deps: RunDeps): RunDeps {
     },
   }
 }
+
+/** Names of OpenTelemetry's conventions for generative AI: the lane is the agent. */
+const agentSpan: SpanDescription<[LaneTask], LaneResult> = {
+  name: ({ agentId }) => `invoke_agent ${agentId}`,
+  attributes: ({ agentId, runId }) => ({
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.id': agentId,
+    'gen_ai.agent.name': agentId,
+    'countersign.run_id': runId,
+  }),
+  outcome: (result) =>
+    result.ok
+      ? {
+          attributes: {
+            'gen_ai.provider.name': result.provider,
+            'gen_ai.request.model': result.model,
+            'gen_ai.usage.input_tokens': result.usage.inputTokens,
+            'gen_ai.usage.output_tokens': result.usage.outputTokens,
+          },
+        }
+      : { error: result.reason },
+}
+
+/** Adds a span around each attempt at a model provider. */
+export const traceModelCalls = ({ withSpan }: Tracing, callModel: CallModel): CallModel =>
+  withSpan(
+    {
+      name: ({ modelName }) => `chat ${modelName}`,
+      isClient: true,
+      attributes: ({ provider, modelName, tuning }) => ({
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': provider.kind,
+        'gen_ai.request.model': modelName,
+        'gen_ai.request.temperature': tuning.temperature,
+        'gen_ai.request.max_tokens': tuning.maxOutputTokens,
+        'server.address': new URL(provider.baseUrl).hostname,
+      }),
+      outcome: (result) =>
+        result.ok
+          ? {
+              attributes: {
+                'gen_ai.usage.input_tokens': result.usage.inputTokens,
+                'gen_ai.usage.output_tokens': result.usage.outputTokens,
+              },
+            }
+          : { error: result.reason },
+    },
+    callModel,
+  )

@@ -1,16 +1,35 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
 import type { App } from './http-app.ts'
 import { Problem } from './problem.ts'
 
+/** What a span says of a call beside its duration. */
+export type SpanDescription<Args extends unknown[], Result> = {
+  name(...args: Args): string
+  /** Whether the call goes to another service. */
+  isClient?: boolean
+  attributes?(...args: Args): Attributes
+  /** What the result adds; `error` names the failure of a call that returns it instead of throwing. */
+  outcome?(result: Result): { attributes?: Attributes; error?: string }
+}
+
 /**
- * Spans for a request and its steps. A span records its name, duration and whether it failed; arguments, results and
- * messages are left out, so that no body and no key can get into a trace.
+ * Spans for a request and its steps. A span records its name, duration, whether it failed and what its description names;
+ * arguments, results and messages are left out, so that no body and no key can get into a trace.
  */
 export type Tracing = {
   /** Returns the function with a span around every call. */
   withSpan<Args extends unknown[], Result>(
-    name: string,
+    span: string | SpanDescription<Args, Result>,
     work: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result>
   /** Adds a span around every request, as a child of the caller's `traceparent` if there is one. */
@@ -18,7 +37,7 @@ export type Tracing = {
   close(): Promise<void>
 }
 
-export const noTracing: Tracing = { withSpan: (_name, work) => work, traceRequests() {}, close: async () => {} }
+export const noTracing: Tracing = { withSpan: (_span, work) => work, traceRequests() {}, close: async () => {} }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -32,12 +51,19 @@ export function createTracing(tracer: Tracer, close: () => Promise<void>): Traci
 
   return {
     withSpan:
-      (name, work) =>
+      (description, work) =>
       async (...args) => {
+        const { name, isClient, attributes, outcome } =
+          typeof description === 'string' ? { name: () => description } : description
         const parent = activeContext.getStore() ?? ROOT_CONTEXT
-        const span = tracer.startSpan(name, {}, parent)
+        const kind = isClient ? SpanKind.CLIENT : SpanKind.INTERNAL
+        const span = tracer.startSpan(name(...args), { kind, attributes: attributes?.(...args) }, parent)
         try {
-          return await activeContext.run(trace.setSpan(parent, span), () => work(...args))
+          const result = await activeContext.run(trace.setSpan(parent, span), () => work(...args))
+          const { attributes: resultAttributes, error } = outcome?.(result) ?? {}
+          if (resultAttributes) span.setAttributes(resultAttributes)
+          if (error) span.setAttribute('error.type', error).setStatus({ code: SpanStatusCode.ERROR, message: error })
+          return result
         } catch (error) {
           span.setStatus({ code: SpanStatusCode.ERROR, message: describeError(error) })
           throw error

@@ -1,5 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { readChallenge, signPayment, startService, type TestService } from '../harness.ts'
 
@@ -8,6 +9,8 @@ type ProviderBehaviour = (response: ServerResponse) => void
 let behaviours: { first: ProviderBehaviour; second: ProviderBehaviour }
 let servers: Server[]
 let service: TestService
+/** What the collector of traces was sent. */
+let exports: string[]
 
 const chunk = (content: string | null, finish: string | null = null) =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: content === null ? {} : { role: 'assistant', content }, finish_reason: finish }] })}\n\n`
@@ -47,7 +50,13 @@ async function startProvider(behaviour: () => ProviderBehaviour): Promise<Server
 const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
 
 beforeAll(async () => {
-  servers = [await startProvider(() => behaviours.first), await startProvider(() => behaviours.second)]
+  exports = []
+  const collector = createServer(async (request, response) => {
+    exports.push(await readText(request))
+    response.end('{}')
+  })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  servers = [await startProvider(() => behaviours.first), await startProvider(() => behaviours.second), collector]
   service = await startService({
     env: {
       LANE_PROVIDER: 'openai-compatible',
@@ -61,6 +70,7 @@ beforeAll(async () => {
       LANE_RETRIES: '0',
       LANE_STALL_MS: '300',
       LANE_TIMEOUT_MS: '2000',
+      OTEL_EXPORTER_OTLP_ENDPOINT: urlOf(collector).slice(0, -'/v1'.length),
     },
   })
 })
@@ -93,6 +103,48 @@ test('a model does the work, and the response reports its usage and cost', async
     usage: { input_tokens: 11, output_tokens: 7, cost_usd: 0.000025 },
   })
   expect(balance).toBe(990_000n)
+})
+
+test('a trace has the lane as an agent and each attempt as a chat, with models and tokens and without any text', async () => {
+  behaviours = { first: answerStatus(500), second: streamAnswer('Why did the clock blush? canary-output') }
+  const { answer } = await payForRun('Tell a joke about clocks and canary-task.')
+  expect(answer.status, answer.text).toBe(200)
+
+  type Attribute = { key: string; value: { stringValue?: string; intValue?: string } }
+  type Span = {
+    name: string
+    kind: number
+    spanId: string
+    parentSpanId: string
+    attributes: Attribute[]
+    status: { code: number; message?: string }
+  }
+  const readSpans = (): Span[] => exports.flatMap((body) => JSON.parse(body).resourceSpans[0].scopeSpans[0].spans)
+  const attributesOf = (span: Span) =>
+    Object.fromEntries(span.attributes.map(({ key, value }) => [key, value.intValue ?? value.stringValue]))
+  const findAgent = () => readSpans().find((span) => attributesOf(span)['countersign.run_id'] === answer.body.run_id)
+  await expect.poll(findAgent, { timeout: 10_000 }).toBeDefined()
+
+  const agent = findAgent()!
+  expect(agent.name).toBe('invoke_agent comedian-v1')
+  expect(attributesOf(agent)).toEqual({
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.id': 'comedian-v1',
+    'gen_ai.agent.name': 'comedian-v1',
+    'countersign.run_id': answer.body.run_id,
+    'gen_ai.provider.name': answer.body.execution.provider,
+    'gen_ai.request.model': 'second-model',
+    'gen_ai.usage.input_tokens': '11',
+    'gen_ai.usage.output_tokens': '7',
+  })
+  const chats = readSpans().filter(({ parentSpanId }) => parentSpanId === agent.spanId)
+  expect(chats.map(({ name, kind, status }) => [name, kind, status.message])).toEqual([
+    ['chat first-model', 3, 'unavailable'],
+    ['chat second-model', 3, undefined],
+  ])
+  expect(attributesOf(chats[0]!)).toMatchObject({ 'error.type': 'unavailable', 'server.address': '127.0.0.1' })
+  expect(attributesOf(chats[1]!)).toMatchObject({ 'gen_ai.operation.name': 'chat', 'gen_ai.usage.output_tokens': '7' })
+  expect(exports.join()).not.toContain('canary')
 })
 
 test('nothing in the answer of a model changes lane, price, payee or decision', async () => {

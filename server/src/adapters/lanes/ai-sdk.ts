@@ -2,7 +2,7 @@ import type { LanguageModel } from 'ai'
 import type { Lane, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
 import { type CircuitBreaker, createCircuitBreaker } from '../../platform/circuit-breaker.ts'
 import type { Clock } from '../../platform/clock.ts'
-import { type CallOutcome, callModel, openModel } from './model-call.ts'
+import { type CallModel, type CallOutcome, callModel, type ModelCall, openModel } from './model-call.ts'
 import { retryDelayMs, sleep } from './retry.ts'
 import {
   LANE_DEFAULTS,
@@ -16,6 +16,8 @@ export type LiveLaneDeps = {
   clock: Clock
   /** The model an operator has set for a lane in the catalog; it overrides the provider's setting. */
   findModel?: (agentId: string) => string | null | undefined
+  /** Traces each attempt at a provider. */
+  traceCall?: (call: CallModel) => CallModel
   /** Executes the task when every provider has failed. Without it, the run fails and is not charged. */
   lastResort?: Lane
 }
@@ -31,6 +33,7 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
     modelFor: (agentId: string) =>
       (index === 0 ? deps.findModel?.(agentId) : undefined) ?? provider.models[agentId] ?? provider.model,
   }))
+  const tracedCall = deps.traceCall?.(callModel) ?? callModel
   const models = new Map<string, Promise<LanguageModel>>()
 
   const openCachedModel = (provider: ProviderSettings, modelName: string) => {
@@ -65,7 +68,8 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
         fallbacks.push({ provider: provider.name, model: modelName, reason: 'Skipped after repeated failures.' })
         continue
       }
-      const outcome = await tryProvider(await openCachedModel(provider, modelName), provider, breaker, task)
+      const model = await openCachedModel(provider, modelName)
+      const outcome = await tryProvider({ model, modelName, provider }, breaker, task)
       if (outcome.ok)
         return {
           ok: true,
@@ -84,14 +88,13 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
   }
 
   const tryProvider = async (
-    model: LanguageModel,
-    provider: ProviderSettings,
+    route: Pick<ModelCall, 'model' | 'modelName' | 'provider'>,
     breaker: CircuitBreaker,
     task: LaneTask,
   ): Promise<CallOutcome> => {
     const tuning = resolveTuning(settings, task.agentId)
     for (let attempt = 0; ; attempt++) {
-      const outcome = await callModel(model, provider, tuning, task, settings)
+      const outcome = await tracedCall({ ...route, tuning, task, limits: settings })
       recordOutcome(breaker, outcome, task.signal.aborted)
       if (outcome.ok || !outcome.retryable || attempt >= settings.retries) return outcome
       const delayMs = retryDelayMs(attempt + 1, outcome.retryAfterMs)

@@ -19,6 +19,17 @@ export type CallOutcome =
       providerFault?: boolean
     }
 
+export type ModelCall = {
+  model: LanguageModel
+  modelName: string
+  provider: ProviderSettings
+  tuning: LaneTuning
+  task: LaneTask
+  limits: CallLimits
+}
+
+export type CallModel = (call: ModelCall) => Promise<CallOutcome>
+
 export type CallLimits = { attemptTimeoutMs: number; stallTimeoutMs: number }
 
 const MAX_OUTPUT_CHARACTERS = 60_000
@@ -37,13 +48,7 @@ export async function openModel(provider: ProviderSettings, model: string): Prom
 }
 
 /** Streams one response and classifies how it ended. Never throws on a provider failure. */
-export async function callModel(
-  model: LanguageModel,
-  provider: ProviderSettings,
-  tuning: LaneTuning,
-  task: LaneTask,
-  limits: CallLimits,
-): Promise<CallOutcome> {
+export async function callModel({ model, provider, tuning, task, limits }: ModelCall): Promise<CallOutcome> {
   const { streamText } = await import('ai')
   const attempt = new AbortController()
   const timeouts = startTimeouts(attempt, limits)
