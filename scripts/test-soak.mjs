@@ -14,6 +14,11 @@ const soaks = [
     args: ['scripts/test-long.mjs', 'server/test/governance/worlds'],
     env: { WORLDS: '3000', RACE_WORLDS: '200' },
   },
+  {
+    name: 'image',
+    about: 'the steps of deploy/Dockerfile in clean folders, and its service as a user who owns nothing there',
+    args: ['server/test/deploy/image.ts'],
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 
