@@ -290,6 +290,13 @@ create or replace function closed_by_transaction(preauth preauths, paid_transact
     and coalesce(lower(other.merchant->>'pay_to') = lower(preauth.merchant->>'pay_to'), true)
 $$;
 
+-- How many other pre-authorisations, of any tenant, have named this transaction for a payment of the same amount to the same address.
+create or replace function named_transaction(preauth preauths, paid_transaction text) returns bigint language sql stable as $$
+  select count(*) from preauths other where other.transaction = paid_transaction and other.charged_micro = preauth.charged_micro
+    and other.id <> preauth.id and other.settlement_status in ('settled', 'reported')
+    and coalesce(lower(other.merchant->>'pay_to') = lower(preauth.merchant->>'pay_to'), true)
+$$;
+
 -- Closes a pre-authorisation; closing it again is refused.
 -- input: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, settlement_status, asserted_by, check_at?,
 --   receipt, receipt_salt?, audit, events[]}
@@ -327,7 +334,9 @@ end $$;
 
 -- What the chain shows of a reported close, once: the payment, or that there is none. The amount stays counted either way: the tenant
 -- said that it was spent, and to count less would let whoever spends report a payment that nobody can find, and spend again.
--- input: {preauth_id, settlement_status, reason?, matching?, receipt, audit, events[]}
+-- transaction: that of the close, or the one that was found for a close which names none. Nobody named that one, so it is refused
+-- as soon as any pre-authorisation, of whatever tenant, has named it.
+-- input: {preauth_id, settlement_status, reason?, matching?, transaction?, receipt, audit, events[]}
 create or replace function correct_close(input jsonb) returns jsonb language plpgsql as $$
 declare
   preauth preauths;
@@ -336,10 +345,13 @@ begin
   if preauth.settlement_status <> 'reported' then
     return jsonb_build_object('corrected', false);
   end if;
-  if (input->>'matching')::int <= closed_by_transaction(preauth, preauth.transaction, preauth.charged_micro) then
+  if (input->>'matching')::int <= closed_by_transaction(preauth, input->>'transaction', preauth.charged_micro) then
     perform refuse(409, 'transaction_used');
   end if;
-  update preauths set settlement_status = input->>'settlement_status', asserted_by = 'chain', verified_onchain = input->>'settlement_status' = 'settled',
+  if preauth.transaction is null and (input->>'matching')::int <= named_transaction(preauth, input->>'transaction') then
+    perform refuse(409, 'transaction_used');
+  end if;
+  update preauths set transaction = input->>'transaction', settlement_status = input->>'settlement_status', asserted_by = 'chain', verified_onchain = input->>'settlement_status' = 'settled',
     correction_receipt_id = input#>>'{receipt,id}', correction_reason = input->>'reason', settlement_check_at = null
   where id = preauth.id;
   perform issue_receipt(input->'receipt');

@@ -8,6 +8,7 @@ export type TransferLog = { asset: Hex; from: Hex; to: Hex; value: bigint; block
 /** How far back to search on a node that refuses wide ranges: about a day, as Base mines a block every two seconds. */
 const DEFAULT_LOOKBACK_BLOCKS = 50_000n
 const RANGE_BLOCKS = 10_000n
+const MAX_FOUND_TRANSFERS = 100
 
 type Deps = { request: ChainRequest; lookbackBlocks?: bigint }
 
@@ -20,21 +21,28 @@ export function createChainReader({ request, lookbackBlocks = DEFAULT_LOOKBACK_B
       `0x${encodeWord(payer)}`,
       nonce.toLowerCase(),
     ]
-    const findLog = async (fromBlock: Hex, toBlock: string) =>
-      ((await request('eth_getLogs', [{ address: asset, topics, fromBlock, toBlock }])) as RpcLog[])[0]
+    for await (const logs of searchLogs({ address: asset, topics })) if (logs[0]) return logs[0]
+    return undefined
+  }
+
+  /** The logs of the whole chain; of a node that refuses so wide a search, in ranges with the newest blocks first. */
+  async function* searchLogs(filter: { address: Hex; topics: unknown[] }): AsyncGenerator<RpcLog[]> {
+    const findLogs = async (fromBlock: Hex, toBlock: string) =>
+      (await request('eth_getLogs', [{ ...filter, fromBlock, toBlock }])) as RpcLog[]
+    let all: RpcLog[] | undefined
     try {
-      return await findLog('0x0', 'latest')
+      all = await findLogs('0x0', 'latest')
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
     }
-    // The node refuses to search the whole chain at once: search in ranges, the newest blocks first.
+    if (all) {
+      yield all
+      return
+    }
     const head = BigInt((await request('eth_blockNumber')) as string)
     const oldest = maxBigInt(head - lookbackBlocks, 0n)
-    for (let to = head; to >= oldest; to -= RANGE_BLOCKS) {
-      const log = await findLog(toQuantity(maxBigInt(to - RANGE_BLOCKS + 1n, oldest)), toQuantity(to))
-      if (log) return log
-    }
-    return undefined
+    for (let to = head; to >= oldest; to -= RANGE_BLOCKS)
+      yield await findLogs(toQuantity(maxBigInt(to - RANGE_BLOCKS + 1n, oldest)), toQuantity(to))
   }
 
   return {
@@ -60,6 +68,26 @@ export function createChainReader({ request, lookbackBlocks = DEFAULT_LOOKBACK_B
     async transfers(transaction) {
       const receipt = (await request('eth_getTransactionReceipt', [transaction])) as RpcReceipt | null
       return receipt ? receipt.logs.filter(isTransfer).map(toTransferLog) : null
+    },
+
+    async findTransfers({ asset, from, to, value, after }) {
+      const topics = [TOPIC.transfer, `0x${encodeWord(from)}`, `0x${encodeWord(to)}`]
+      const found: RpcLog[] = []
+      for await (const logs of searchLogs({ address: asset, topics }))
+        found.unshift(...logs.filter((log) => isTransfer(log) && BigInt(log.data) === value))
+      const newest = found.slice(-MAX_FOUND_TRANSFERS)
+      const minedAt = new Map<string, bigint>()
+      for (const { blockNumber } of newest) {
+        if (minedAt.has(blockNumber)) continue
+        const block = (await request('eth_getBlockByNumber', [blockNumber, false])) as RpcBlock
+        minedAt.set(blockNumber, BigInt(block.timestamp))
+      }
+      return newest
+        .map((log) => ({
+          transaction: log.transactionHash.toLowerCase() as Hex,
+          minedAt: minedAt.get(log.blockNumber)!,
+        }))
+        .filter((transfer) => transfer.minedAt > after)
     },
   }
 }

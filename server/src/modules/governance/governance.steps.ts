@@ -57,6 +57,8 @@ export const correctCloseStep = defineStep(
     settlement_status: oneOf(['settled', 'not_found']),
     reason: nullableText,
     matching: nullable(Type.Integer()),
+    /** Of the close, or the one that was found for a close without any. */
+    transaction: nullableText,
     receipt: issueReceiptStep.input,
     audit: AuditInput,
     events: Type.Array(EventInput),

@@ -75,4 +75,15 @@ export type ChainReader = {
   headTime(): Promise<bigint>
   /** The token transfers of one mined transaction, or null when the chain does not have it. */
   transfers(transaction: Hex): Promise<{ asset: Hex; from: Hex; to: Hex; value: bigint; block: bigint }[] | null>
+  /**
+   * Transfers of one amount from one address to another that were mined after a time in seconds since 1970, the oldest
+   * first. At most a hundred, and of a chain that refuses wide searches only those of about the last day.
+   */
+  findTransfers(sought: {
+    asset: Hex
+    from: Hex
+    to: Hex
+    value: bigint
+    after: bigint
+  }): Promise<{ transaction: Hex; minedAt: bigint }[]>
 }

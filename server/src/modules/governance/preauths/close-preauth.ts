@@ -10,6 +10,7 @@ import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { conflict, invalid, notFound } from '../../../platform/problem.ts'
 import type { ChainReader, Hex } from '../../payments/facilitator.ts'
 import type { Receipts } from '../../receipts/receipts.ts'
+import { isAddress } from '../assess/payment-facts.ts'
 import { type ClosePreauthItem, closePreauthStep, type settlementStatuses } from '../governance.steps.ts'
 import { findPreauth, isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
@@ -28,6 +29,8 @@ export type CloseDeps = {
   /** Absent when no chain is configured: a close is then recorded as reported. */
   chain: ChainReader | undefined
   network: string
+  /** Where runs are paid, which close their own pre-authorisations. */
+  payTo: string
 }
 
 /** The chain is asked again about a reported payment after this time, then after twice as long each time. */
@@ -226,7 +229,7 @@ export async function closePreauth(
     data,
     created_at: at.toISOString(),
   })
-  const canBeChecked = transaction !== null && row.network === deps.network
+  const canBeChecked = row.network === deps.network && (transaction !== null || isSearchable(deps, row, chargedMicro))
   const item: ClosePreauthItem = {
     preauth_id: row.id,
     tenant_id: row.tenant_id,
@@ -292,6 +295,21 @@ export async function closePreauth(
       `This pre-authorisation is ${error.message.replace('preauth_', '').replaceAll('_', ' ')}; it cannot be closed.`,
     )
   }
+}
+
+/**
+ * Whether the payment of a close without a transaction can be looked for: its payer, address and amount are known. What
+ * is paid to our own address is paid by runs.
+ */
+function isSearchable({ payTo }: Pick<CloseDeps, 'payTo'>, row: PreauthRow, chargedMicro: bigint): boolean {
+  const address = payToOf(row)
+  return row.payer !== null && address !== null && address !== payTo.toLowerCase() && chargedMicro > 0n
+}
+
+/** The address of the merchant, when it is one. */
+export function payToOf({ merchant }: PreauthRow): string | null {
+  const address = (merchant as { pay_to?: string }).pay_to?.toLowerCase()
+  return address !== undefined && isAddress(address) ? address : null
 }
 
 /** What a close may state: that the payment was seen on the chain, or what its tenant reported. */

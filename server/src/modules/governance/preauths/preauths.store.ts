@@ -47,6 +47,20 @@ export async function claimReportedCloses(
   return rows
 }
 
+/** Nobody looks for the payment of this close any more. */
+export const endChecks = (tx: Tx, id: string) =>
+  tx.updateTable('preauths').set({ settlement_check_at: null }).where('id', '=', id).execute()
+
+/** Whether another pre-authorisation is open that a transfer of this amount could pay. */
+export async function hasOpenRival(tx: Tx, row: PreauthRow, payTo: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from preauths where tenant_id = ${row.tenant_id} and status in ('open', 'in_use', 'escalated') and id <> ${row.id}
+      and amount_micro >= ${row.charged_micro} and coalesce(payer = ${row.payer}, true) and coalesce(lower(merchant->>'pay_to') = ${payTo}, true)
+    limit 1
+  `.execute(tx)
+  return rows.length > 0
+}
+
 export async function findReceiptHash(tx: Tx, id: string): Promise<string> {
   const { hash } = await tx.selectFrom('receipts').select('hash').where('id', '=', id).executeTakeFirstOrThrow()
   return hash
