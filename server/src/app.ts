@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createStripePortal } from './adapters/billing/stripe.ts'
 import { openChain } from './adapters/chain/open-chain.ts'
@@ -401,7 +401,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     staticFileRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
     staticFileRoutes(app, {
       base: '/dashboard',
-      folder: join(import.meta.dirname, '../../web/dist'),
+      folder: findDashboard(),
       index: 'index.html',
       everyPath: true,
     })
@@ -542,3 +542,9 @@ export async function createService(config: Config, overrides: Overrides = {}) {
 
 const stripePortal = ({ STRIPE_SECRET_KEY: secretKey, STRIPE_API_URL: apiUrl }: Config) =>
   secretKey ? createStripePortal({ secretKey, apiUrl }) : undefined
+
+/** The npm package has the built dashboard beside its code; the repository has it in web/. */
+function findDashboard(): string {
+  const packaged = join(import.meta.dirname, 'web')
+  return existsSync(packaged) ? packaged : join(import.meta.dirname, '../../web/dist')
+}

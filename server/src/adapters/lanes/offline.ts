@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { extname } from 'node:path'
 import type { Lane, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
 import { createThreadPool, type ThreadPool, type ThreadResult } from '../../platform/thread-pool.ts'
 import { type OfflineInput, type OfflineOutput, runWithoutParsers, workerName } from './offline-task.ts'
@@ -17,7 +18,8 @@ export type OfflinePool = ThreadPool<OfflineInput, OfflineOutput>
 /** Threads start with the first task that needs one. */
 const createOfflinePool = (): OfflinePool =>
   createThreadPool({
-    module: new URL('./offline-thread.ts', import.meta.url),
+    // `.ts` in the repository, `.js` in the npm package.
+    module: new URL(`./offline-thread${extname(import.meta.filename)}`, import.meta.url),
     maxThreads: Math.max(1, Math.min(4, availableParallelism() - 1)),
     maxWaiting: MAX_WAITING,
     deadlineMs: DEADLINE_MS,
