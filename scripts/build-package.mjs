@@ -56,10 +56,11 @@ const RELATIVE_SOURCE = /((?:from|import)\s*\(?\s*['"]\.{1,2}\/[^'"]+)\.ts(['"])
 /** TypeScript leaves `.ts` in the imports of declarations, and writes a source map for a file that has types alone. */
 function tidyLibrary() {
   const built = (pattern) => globSync(`dist/**/*${pattern}`, { cwd: folder }).map((file) => join(folder, file))
-  for (const file of built('.d.ts'))
-    writeFileSync(file, readFileSync(file, 'utf8').replace(RELATIVE_SOURCE, '$1.js$2'))
+  for (const file of built('.d.ts')) writeFileSync(file, readFileSync(file, 'utf8').replace(RELATIVE_SOURCE, '$1.js$2'))
   for (const file of built('.js')) {
-    const code = ts.transpileModule(readFileSync(file, 'utf8'), { compilerOptions: { removeComments: true } }).outputText
+    const code = ts.transpileModule(readFileSync(file, 'utf8'), {
+      compilerOptions: { removeComments: true },
+    }).outputText
     if (code.trim() !== 'export {};') continue
     writeFileSync(file, 'export {}\n')
     rmSync(`${file}.map`)

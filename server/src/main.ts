@@ -45,11 +45,7 @@ try {
   if (!run) throw new ConfigError(`Unknown command '${command}'. Commands: ${Object.keys(commands).join(', ')}.`)
   await run()
 } catch (error) {
-  if (error instanceof ConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
-    console.error((error as Error).message)
-  } else {
-    console.error(error)
-  }
+  console.error(error instanceof ConfigError ? error.message : error)
   // For ledger-check, exit code 1 means that differences were found, so a failure to check exits with 2.
   process.exit(command === 'ledger-check' ? 2 : 1)
 }

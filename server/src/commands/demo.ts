@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { verifyReceipt } from '@countersign/proof'
 import type { Config } from '../platform/config.ts'
+import { readServiceAddress } from '../platform/service-address.ts'
 import { MADE_PAYER_FILE, PAYER_KEY_FILE } from './development-payer.ts'
 import { onStopSignal } from './stop-signals.ts'
 
@@ -19,9 +20,15 @@ export async function demo(config: Config, { allowDevelopmentChain = false } = {
 type RunningService = { url: string; stop(): Promise<void> }
 
 async function findRunningService(config: Config): Promise<RunningService | undefined> {
-  const url = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`
-  const health = await fetch(`${url}/api/health`, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined)
-  return health?.ok ? { url, stop: async () => {} } : undefined
+  const started = readServiceAddress(resolve(config.COUNTERSIGN_DATA_DIR))
+  for (const url of [started, config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`]) {
+    if (!url) continue
+    const health = await fetch(`${url}/api/health`, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined)
+    if (!health?.ok) continue
+    print(`The service at ${url} is running.`)
+    return { url, stop: async () => {} }
+  }
+  return undefined
 }
 
 async function startService(config: Config): Promise<RunningService> {

@@ -1,10 +1,12 @@
 import type { EmbeddedPostgres } from '../adapters/postgres/embedded.ts'
 import { createService, type Overrides, type Service } from '../app.ts'
 import type { Config } from '../platform/config.ts'
+import { writeServiceAddress } from '../platform/service-address.ts'
 import { openSupervised } from '../platform/supervised.ts'
 import { within } from '../platform/within.ts'
 import { createCrashProbe } from './crash-probe.ts'
 import { fundDevelopmentPayer } from './development-payer.ts'
+import { describeTakenPort, findPort } from './find-port.ts'
 import { onStopSignal } from './stop-signals.ts'
 
 /** How long a second signal waits for the database server to stop. */
@@ -13,22 +15,25 @@ const STOP_DATABASE_MS = 5_000
 export async function serve(config: Config) {
   const startedAt = performance.now()
   const supervised = openSupervised(process.env)
+  // Opening the database takes seconds; a port in use is said before.
+  if (!supervised) await findPort(config)
   const { service, isStopping } = await startStoppable(config, { probe: createCrashProbe(process.env), supervised })
   if (isStopping()) return
   const address = await service.listen().catch(async (error) => {
     // Otherwise the embedded database server would keep running without its service.
     await service.close()
-    throw error
+    throw describeTakenPort(error, config)
   })
   if (supervised) return supervised.announceReady(address)
   const isDevelopment = service.chain.dev && config.NODE_ENV !== 'production'
   const payer = isDevelopment ? await fundDevelopmentPayer(service) : undefined
   const { dataDir, secrets } = service
   const isDevelopmentChain = service.chain.dev !== undefined
-  printStart({ address, dataDir, keyFolder: secrets.folder, payer, isDevelopmentChain, startedAt })
+  announceStart({ address, dataDir, keyFolder: secrets.folder, payer, isDevelopmentChain, startedAt })
 }
 
-export function printStart(start: {
+/** Prints the start for people, and writes the address for commands. */
+export function announceStart(start: {
   address: string
   dataDir: string
   keyFolder: string
@@ -38,6 +43,8 @@ export function printStart(start: {
   processes?: string
 }) {
   const { address, payer } = start
+  writeServiceAddress(start.dataDir, address)
+  const demo = import.meta.filename.endsWith('.ts') ? 'npm run demo' : 'npx countersign demo'
   const seconds = ((performance.now() - start.startedAt) / 1000).toFixed(1)
   console.log(
     [
@@ -55,7 +62,8 @@ export function printStart(start: {
           ]
         : []),
       '',
-      payer ? '  Try it:     npm run demo' : `  Try it:     curl ${address}/api/pricing`,
+      ...(payer ? [`  Try it:     ${demo}`] : []),
+      `  ${payer ? '   or  ' : 'Try it:'}     curl ${address}/api/pricing`,
       '',
     ].join('\n'),
   )

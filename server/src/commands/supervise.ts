@@ -1,6 +1,5 @@
 import cluster from 'node:cluster'
 import { mkdirSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { createChainReader } from '../adapters/chain/chain-reader.ts'
 import { serveChain } from '../adapters/chain/chain-server.ts'
@@ -18,7 +17,8 @@ import { openSecretFolder } from '../platform/secrets.ts'
 import { type FromSupervisor, type MetricSeries, type ToSupervisor, toEnvironment } from '../platform/supervised.ts'
 import { within } from '../platform/within.ts'
 import { fundDevelopmentPayer } from './development-payer.ts'
-import { printStart } from './serve.ts'
+import { findPort } from './find-port.ts'
+import { announceStart } from './serve.ts'
 import { onStopSignal } from './stop-signals.ts'
 
 const BACKGROUND = 'background'
@@ -37,6 +37,7 @@ const STOP_DATABASE_MS = 5_000
 export async function supervise(config: Config) {
   checkSenderKeys(config)
   const startedAt = performance.now()
+  // A port of 0 is chosen once, so that all processes keep it when they are started again.
   const port = await findPort(config)
   const log = createLog(config.LOG_LEVEL)
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
@@ -89,7 +90,7 @@ export async function supervise(config: Config) {
     const [{ address }] = (await pool.start()) as [{ address: string }]
     const payer =
       chain && config.NODE_ENV !== 'production' ? await fundDevelopmentPayer({ secrets, ...chain }) : undefined
-    printStart({
+    announceStart({
       address,
       dataDir,
       keyFolder: secrets.folder,
@@ -103,18 +104,6 @@ export async function supervise(config: Config) {
     console.error(error instanceof ConfigError ? error.message : error)
     await stop().finally(() => process.exit(1))
   }
-}
-
-/** A port of 0 is chosen once, so that all processes keep it when they are started again. Throws when it is in use. */
-async function findPort({ HOST, PORT }: Config): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: HOST, port: PORT, exclusive: true }, resolve)
-  })
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 const hasBackground = (config: Config) => config.BACKGROUND_WORK === 'on'

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { formatLogLine } from './terminal-log.ts'
 
 export type Log = Logger
 
@@ -17,8 +18,12 @@ const redactedPaths = [
   '*.privateKey',
 ]
 
+const terminal: DestinationStream = {
+  write: (line) => void process.stderr.write(formatLogLine(line, { colour: !process.env.NO_COLOR })),
+}
+
 export const createLog = (level: string, destination?: DestinationStream): Log =>
   pino(
     { level, redact: { paths: redactedPaths, censor: '[redacted]' }, base: undefined },
-    destination ?? pino.destination(2),
+    destination ?? (process.stderr.isTTY ? terminal : pino.destination(2)),
   )
