@@ -98,7 +98,9 @@ function publishedManifest({ scripts: _scripts, devDependencies: _devDependencie
     return path ? { types: `./dist/${path}.d.ts`, default: `./dist/${path}.js` } : target
   }
   const published = Object.fromEntries(Object.entries(exports).map(([path, target]) => [path, publish(target)]))
-  return { ...manifest, ...repositoryOf(), exports: published }
+  // For tools that do not read `exports`.
+  const { types, default: main } = published['.'] ?? {}
+  return { ...manifest, ...repositoryOf(), ...(main && { main, types }), exports: published }
 }
 
 /** Provenance needs the address of the repository, which the release knows (scripts/release.mjs). */

