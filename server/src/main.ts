@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
 import { ConfigError, readConfig, requireProductionSettings } from './platform/config.ts'
 
-/** serve | migrate | work | demo | ledger-check | benchmark */
+/** serve | migrate | work | demo | ledger-check | benchmark | check-settings */
 const command = process.argv[2] ?? 'serve'
 
 const commands: Record<string, () => Promise<void>> = {
@@ -18,6 +18,8 @@ const commands: Record<string, () => Promise<void>> = {
     requireProductionSettings(config)
     return (await import('./commands/work.ts')).work(config)
   },
+  /** For `countersign init`: reads the settings and starts nothing. */
+  'check-settings': async () => requireProductionSettings(readConfig(process.env)),
   migrate: async () => (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env)),
   'ledger-check': async () =>
     process.exit(

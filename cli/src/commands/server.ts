@@ -5,7 +5,7 @@ import { Command } from 'commander'
 import { CliError } from '../cli-error.ts'
 
 /** Commands of the server. They run in a child process, because the server may need a newer Node than this one. */
-function findServer(): string {
+export function findServer(): string {
   try {
     const manifest = createRequire(import.meta.url).resolve('@countersign/server/package.json')
     return join(dirname(manifest), 'bin', 'countersign-server.mjs')
@@ -40,6 +40,14 @@ function stopWithParent(child: ChildProcess) {
   }, PARENT_CHECK_MS)
 }
 
+function loadSettings(file: string) {
+  try {
+    process.loadEnvFile(file)
+  } catch (cause) {
+    throw new CliError(`The settings of ${file} cannot be read: ${(cause as Error).message}`)
+  }
+}
+
 const flags = (options: Record<string, string | boolean | undefined>): string[] =>
   Object.entries(options).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : typeof value === 'string' ? [`--${name}`, value] : [],
@@ -50,16 +58,30 @@ export const serveCommand = () =>
     .description('serve the API and do the background work; settings are environment variables (docs/settings.md)')
     .option('--workers <count>', 'processes that share the port')
     .option('--port <port>', 'port to listen on, instead of PORT')
-    .action(({ workers, port }: { workers?: string; port?: string }) => {
+    .option('--env-file <file>', 'file of settings, as `countersign init` writes it; the environment comes first')
+    .action(({ workers, port, envFile }: { workers?: string; port?: string; envFile?: string }) => {
+      if (envFile !== undefined) loadSettings(envFile)
       if (port !== undefined) process.env.PORT = port
       return runServer('serve', ...flags({ workers }))
     })
 
 export const workCommand = () =>
-  new Command('work').description('do the background work only').action(() => runServer('work'))
+  new Command('work')
+    .description('do the background work only')
+    .option('--env-file <file>', 'file of settings, as `countersign init` writes it')
+    .action(({ envFile }: { envFile?: string }) => {
+      if (envFile !== undefined) loadSettings(envFile)
+      return runServer('work')
+    })
 
 export const migrateCommand = () =>
-  new Command('migrate').description('apply the database migrations and exit').action(() => runServer('migrate'))
+  new Command('migrate')
+    .description('apply the database migrations and exit')
+    .option('--env-file <file>', 'file of settings, as `countersign init` writes it')
+    .action(({ envFile }: { envFile?: string }) => {
+      if (envFile !== undefined) loadSettings(envFile)
+      return runServer('migrate')
+    })
 
 export const demoCommand = () =>
   new Command('demo')
