@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Client, ClientOptions, PaidCalls } from '@countersign/sdk'
+import type { Client, ClientOptions } from '@countersign/sdk'
+import { fileStore } from '@countersign/sdk/file-store'
 import { accountFromKey, type PayingAccount } from '@countersign/sdk/pay'
 import type { Command } from 'commander'
-import { textOrInput, usdc, wholeNumber } from '../arguments.ts'
+import { textOrInput, usdc } from '../arguments.ts'
 import { CliError } from '../cli-error.ts'
 import { bold, formatFields, green, progress, red, safeText, show } from '../output.ts'
 import { connect, dataFolder, readKeyFile, type ServiceOptions, serviceCommand, serviceUrl } from '../service.ts'
@@ -43,8 +45,11 @@ async function findDevelopmentPayer(options: ServiceOptions): Promise<PayingAcco
   return account.address.toLowerCase() === madeAddress.toLowerCase() ? account : undefined
 }
 
-async function connectPaying(options: PayOptions): Promise<Client & PaidCalls> {
-  const pay: Partial<ClientOptions> = { maxUsdc: options.maxUsdc, walletId: options.wallet }
+/** A signed payment is kept on disk until its outcome is known, so that a command that was killed can be repeated. */
+const callStore = () => fileStore(process.env.COUNTERSIGN_CALLS_DIR ?? join(homedir(), '.countersign', 'calls'))
+
+async function connectPaying(options: PayOptions): Promise<Client> {
+  const pay: Partial<ClientOptions> = { maxUsdc: options.maxUsdc, walletId: options.wallet, store: callStore() }
   if (options.wallet === undefined) {
     const key = options.payerKeyFile ? readKeyFile(options.payerKeyFile) : process.env.COUNTERSIGN_PAYER_KEY?.trim()
     if (key !== undefined && !/^0x[0-9a-fA-F]{64}$/.test(key))
@@ -55,7 +60,7 @@ async function connectPaying(options: PayOptions): Promise<Client & PaidCalls> {
       pay.allowDevelopmentChain = pay.account !== undefined
     }
   }
-  return connect(options, pay) as Client & PaidCalls
+  return connect(options, pay)
 }
 
 function saveReceipt(receipt: object, { receipt: file }: PayOptions) {
@@ -102,19 +107,13 @@ export const runCommand = () =>
 
 export const loopCommand = () =>
   payCommand('loop')
-    .description('run a task in steps until its goal is reached or the budget ends')
-    .argument('<task>', 'the task, or - for standard input')
-    .option('--max-steps <count>', 'how many steps at most', wholeNumber)
-    .action(async (task: string, options: PayOptions & { maxSteps?: number }) => {
+    .description('run one step of the loop of an agent: governed, paid and receipted')
+    .argument('<input>', 'the input, or - for standard input')
+    .action(async (task: string, options: PayOptions) => {
       const client = await connectPaying(options)
-      const done = progress('running the loop')
+      const done = progress('running')
       const call = options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey }
-      const body = {
-        task: textOrInput(task),
-        ...requestOf(options),
-        ...(options.maxSteps !== undefined && { max_steps: options.maxSteps }),
-      } as Parameters<PaidCalls['loop']>[0]
-      const result = await client.loop(body, call).finally(done)
+      const result = await client.loop({ input: textOrInput(task), ...requestOf(options) }, call).finally(done)
       saveReceipt(result.receipt, options)
       show({ ...result.loop, receipt: result.receipt }, options, () =>
         [

@@ -40,9 +40,12 @@ type Options = {
 export const verifyCommand = () =>
   new Command('verify')
     .description('Verify a receipt, an attestation or an audit export offline, without trusting the service')
-    .argument('<evidence>', 'file of a receipt, an attestation or an audit export; or the id of a receipt, with --url')
+    .argument('<evidence>', 'file of a receipt, an attestation or an audit export; or the address or id of a receipt')
     .option('--jwks <file>', 'the key set you trust, as saved from /.well-known/jwks.json')
-    .option('--url <address>', 'the service to fetch the receipt from, and its keys when --jwks is not given')
+    .option(
+      '--url <address>',
+      'the service to fetch the receipt from, and its keys when --jwks is not given; else COUNTERSIGN_URL',
+    )
     .option('--previous <file>', 'the previous receipt of the same run')
     .option('--opening <file>', 'what is disclosed: {"salt", "input", "output", "request"}, each but the salt optional')
     .option('--origin <name>', 'name of the log that must contain the receipt')
@@ -60,8 +63,11 @@ export const verifyCommand = () =>
       process.exitCode = result.ok ? 0 : 1
     })
 
-export async function verify(target: string, options: Options): Promise<Verification> {
-  const evidence = existsSync(target) ? readEvidence(target) : await fetchReceipt(target, options.url)
+export async function verify(target: string, given: Options): Promise<Verification> {
+  const address = existsSync(target) ? undefined : readReceiptAddress(target)
+  // An address names the service too; a key set that is given still decides which keys are trusted.
+  const options = { ...given, url: given.url ?? address?.origin ?? process.env.COUNTERSIGN_URL }
+  const evidence = existsSync(target) ? readEvidence(target) : await fetchReceipt(address?.id ?? target, options.url)
   if (evidence.kind === 'audit') return verifyAudit(evidence.lines, options)
   const jwks = await readKeys(options)
   if (evidence.kind === 'attestation') {
@@ -82,6 +88,15 @@ const readLogRequirements = ({ origin, requireLog, witness: witnesses, quorum }:
   witnesses,
   quorum,
 })
+
+/** `https://…/api/receipts/rcpt_1`, or a page whose address ends with the id of the receipt. */
+function readReceiptAddress(target: string): { origin: string; id: string } | undefined {
+  if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) return undefined
+  const { origin, pathname, hash } = new URL(target)
+  const id = [hash, pathname].map((part) => part.split('/').at(-1)).find((part) => part?.startsWith('rcpt_'))
+  if (!id) throw new UnreadableEvidenceError(`${target} does not end with the id of a receipt.`)
+  return { origin, id }
+}
 
 async function fetchReceipt(id: string, url: string | undefined): Promise<Evidence> {
   if (!/^[\w-]{8,100}$/.test(id)) throw new UnreadableEvidenceError(`There is no file ${id}.`)

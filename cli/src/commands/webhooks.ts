@@ -1,6 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { verifyWebhook, type WebhookEvent } from '@countersign/sdk'
 import { Command } from 'commander'
 import { list, wholeNumber } from '../arguments.ts'
 import { CliError } from '../cli-error.ts'
@@ -9,7 +9,6 @@ import { connect, type ServiceOptions, serviceCommand } from '../service.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 const FORWARD_MS = 10_000
-const MAX_AGE_SECONDS = 300
 
 type ListenOptions = ServiceOptions & { forward?: string; publicUrl?: string; port: number; events: string[] }
 
@@ -77,14 +76,18 @@ async function listen(options: ListenOptions) {
   const client = connect(options)
   let secret: string | undefined
   const server = createServer(async (request, response) => {
-    const body = await readBody(request).catch(() => undefined)
-    if (!body || !secret || !isSigned(request, body, secret)) {
+    let body: Buffer
+    let event: WebhookEvent
+    try {
+      body = await readBody(request)
+      event = await verifyWebhook(body, request.headers, secret!)
+    } catch (error) {
       response.writeHead(400).end()
-      return console.error(red('A request without a valid signature was refused.'))
+      return console.error(red(`A request was refused: ${(error as Error).message}`))
     }
     const status = options.forward ? await forward(options.forward, request, body) : 204
     response.writeHead(status).end()
-    print(body, status, options)
+    print(event, body, status, options)
   })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.port, '127.0.0.1', resolve))
   const url = options.publicUrl ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
@@ -122,18 +125,6 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 
 const header = (request: IncomingMessage, name: string) => String(request.headers[name] ?? '')
 
-/** Standard Webhooks: HMAC-SHA256 over id, timestamp and body. */
-function isSigned(request: IncomingMessage, body: Buffer, secret: string): boolean {
-  const [id, timestamp] = [header(request, 'webhook-id'), header(request, 'webhook-timestamp')]
-  if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= MAX_AGE_SECONDS)) return false
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-  const expected = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
-  return header(request, 'webhook-signature')
-    .split(' ')
-    .map((part) => Buffer.from(part.replace(/^v1,/, ''), 'base64'))
-    .some((given) => given.length === expected.length && timingSafeEqual(given, expected))
-}
-
 /** What the local address answers goes back to the service, so that its retries can be tried out. */
 async function forward(address: string, request: IncomingMessage, body: Buffer): Promise<number> {
   const names = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
@@ -153,13 +144,9 @@ async function forward(address: string, request: IncomingMessage, body: Buffer):
   }
 }
 
-function print(body: Buffer, status: number, { json, forward: address }: ListenOptions) {
+function print({ type }: WebhookEvent, body: Buffer, status: number, { json, forward: address }: ListenOptions) {
   const text = body.toString('utf8')
   if (json) return console.log(text)
-  let type = 'event'
-  try {
-    type = String((JSON.parse(text) as { type?: unknown }).type ?? type)
-  } catch {}
   const answer = address ? (status < 300 ? green(String(status)) : red(String(status))) : ''
   console.log(`${dim(new Date().toISOString())} ${safeText(type)} ${answer}\n${safeText(text)}`)
 }
