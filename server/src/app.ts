@@ -12,6 +12,7 @@ import { composeDiscovery } from './app/discovery.ts'
 import { registerGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
 import { openLane } from './app/lanes.ts'
+import { composeMcp, indexOperations } from './app/mcp.ts'
 import { composeMemory } from './app/memory.ts'
 import { composeObservability } from './app/observability.ts'
 import { createOfferReceipts } from './app/offer-receipts.ts'
@@ -367,6 +368,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       tracesRequests: tracing !== noTracing,
     })
     closers.push(() => app.close())
+    const operations = indexOperations(app)
     tracing.traceRequests(app)
 
     const generatedSecretLengths = new Map([
@@ -429,6 +431,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     basis.routes(app, tenants.authenticate, limits)
     composeDiscovery(context, { app, catalog, settlement: { network: 'eip155:8453', asset, payTo }, runDeps })
     brokerage.routes(app)
+    composeMcp(context, { app, operations, authenticate: tenants.authenticate })
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     if (chain.dev) {
       const { facilitator, ...development } = chain.dev

@@ -22,6 +22,7 @@ const modules = [
   'brokerage',
   'insights',
   'discovery',
+  'mcp',
 ]
 
 // The files of a module that other modules may import values from; by default `<module>.ts`. Types may come from any file.
