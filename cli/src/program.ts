@@ -6,6 +6,7 @@ import { doctorCommand } from './commands/doctor.ts'
 import { approvalsCommand, budgetsCommand, policiesCommand } from './commands/governance.ts'
 import { initCommand } from './commands/init.ts'
 import { keysCommand } from './commands/keys.ts'
+import { mcpCommand } from './commands/mcp.ts'
 import { basisCommand, receiptsCommand, spendCommand } from './commands/receipts.ts'
 import { loopCommand, runCommand } from './commands/run.ts'
 import {
@@ -49,7 +50,15 @@ export function createProgram(): Command {
       ledgerCommand(),
       benchmarkCommand(),
     ],
-    'Use a service:': [doctorCommand(), pricingCommand(), routeCommand(), runCommand(), loopCommand(), basisCommand()],
+    'Use a service:': [
+      doctorCommand(),
+      pricingCommand(),
+      routeCommand(),
+      runCommand(),
+      loopCommand(),
+      basisCommand(),
+      mcpCommand(),
+    ],
     'Govern:': [
       keysCommand(),
       budgetsCommand(),

@@ -23,6 +23,8 @@ const RECEIPT_URI = /^countersign:\/\/receipts\/([\w-]{1,200})$/
 const INSTRUCTIONS =
   'Countersign runs tasks for agents, takes payment and returns signed receipts. Ask route for the price, then call run. Without a key pay by x402: the error of an unpaid call has the terms, the same call with _meta["x402/payment"] is paid. With an X-API-Key a run may be paid from a wallet. A refusal names the rule and the smallest change that would pass.'
 
+const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+
 /** The answer to one question of the protocol; the key in `inputRequests`. */
 const APPROVAL = 'approval'
 
@@ -38,7 +40,6 @@ export function createMcp(deps: McpDeps) {
 
   const callTool = async (
     sdk: SdkModule,
-    server: Server,
     era: McpRequestContext['era'],
     client: McpClient,
     { name, arguments: args = {} }: { name: string; arguments?: Record<string, unknown> },
@@ -54,7 +55,7 @@ export function createMcp(deps: McpDeps) {
     const answer = await callOperation(deps.send, tool.operation, allArgs, client, payment)
     const pendingId = pendingApproval(answer)
     const wasDeclined = reply.kind === 'elicit' && reply.action !== 'accept'
-    const canAsk = era === 'modern' && server.getClientCapabilities()?.elicitation !== undefined
+    const canAsk = era === 'modern' && canAskPerson(mcpReq.envelope)
     if (pendingId === undefined || wasDeclined || !canAsk) return toResult(answer)
     return sdk.inputRequired({
       inputRequests: {
@@ -108,9 +109,7 @@ export function createMcp(deps: McpDeps) {
       server.setRequestHandler('tools/list', () => ({
         tools: [...tools.values()].filter((tool) => maySee(client.caller, tool)).map(describeTool),
       }))
-      server.setRequestHandler('tools/call', ({ params }, context) =>
-        callTool(sdk, server, era, client, params, context),
-      )
+      server.setRequestHandler('tools/call', ({ params }, context) => callTool(sdk, era, client, params, context))
       server.setRequestHandler('resources/list', () => ({
         resources: [{ uri: PRICING_URI, name: 'pricing', title: 'Price list', mimeType: 'application/json' }],
       }))
@@ -141,6 +140,10 @@ function toResult({ status, headers, body }: Answer): CallToolResult {
     ...(settlement && { _meta: { [PAYMENT_RESPONSE_META]: settlement } }),
   }
 }
+
+/** Each request of the newer revision says what its client can do. */
+const canAskPerson = (envelope: object | undefined) =>
+  asObject((envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES])?.elicitation !== undefined
 
 const messageOf = ({ body }: Answer) => String(asObject(body)?.message ?? '')
 
