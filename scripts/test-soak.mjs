@@ -19,6 +19,12 @@ const soaks = [
     about: 'the steps of deploy/Dockerfile in clean folders, and its service as a user who owns nothing there',
     args: ['server/test/deploy/image.ts'],
   },
+  {
+    name: 'sdk-faults',
+    about: 'the SDK against 503s, drops, 30-second answers and restarts, 200 runs each, counted on the chain',
+    args: ['scripts/test-long.mjs', 'sdk/test/faults'],
+    env: { SDK_FAULT_RUNS: '200', SDK_FAULT_SLOW_MS: '30000' },
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 

@@ -1,7 +1,9 @@
 import type { Check, Jwks } from '@countersign/proof'
 import type { ClientOptions, VerifiedReceipt } from './client-types.ts'
+import { CountersignError } from './errors.ts'
 import type { Receipt } from './generated/api.ts'
 import { isObject, type Transport } from './http.ts'
+import { retryDelayMs, sleep } from './retry.ts'
 import type { SignedPayment } from './sign-payment.ts'
 
 /** A response with a receipt, and what the client knows that the receipt must be about. */
@@ -18,6 +20,8 @@ export type ReceiptSubject = {
 const UNBOUND_FIELDS = ['idempotency_key', 'approval_id', 'override_token', 'preauth_token', 'quote']
 
 const JWKS_LIFETIME_MS = 300_000
+/** How long the keys are asked for when the service does not answer. */
+const JWKS_PATIENCE_MS = 60_000
 
 /**
  * Verifies the receipt of a response: its form and signature by the issuer's keys, that it is about this run, this
@@ -30,7 +34,7 @@ export function createReceiptVerification(transport: Transport, { verify = true 
     if (typeof verify === 'object' && verify.jwks) return verify.jwks
     const isFresh = cached && cached.at > Date.now() - JWKS_LIFETIME_MS && hasKey(cached.jwks, keyId)
     if (!isFresh) {
-      const jwks = (await transport.request('get', '/.well-known/jwks.json')) as Jwks
+      const jwks = (await readPatiently(transport, '/.well-known/jwks.json')) as Jwks
       cached = { jwks, at: Date.now() }
     }
     return cached!.jwks
@@ -45,6 +49,20 @@ export function createReceiptVerification(transport: Transport, { verify = true 
       checks.every(({ ok }) => ok !== false),
       checks,
     )
+  }
+}
+
+/** The answer is here already, so its verification waits for a service that is just starting again. */
+async function readPatiently(transport: Transport, path: string): Promise<unknown> {
+  const until = Date.now() + JWKS_PATIENCE_MS
+  for (let attempt = 1; ; attempt++) {
+    const result = await transport.request('get', path).catch((error: unknown) => {
+      const isPassing = error instanceof CountersignError && (error.status === 0 || error.status >= 429)
+      if (!isPassing || Date.now() > until) throw error
+      return undefined
+    })
+    if (result !== undefined) return result
+    await sleep(retryDelayMs(attempt, 0))
   }
 }
 
