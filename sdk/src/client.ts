@@ -27,8 +27,18 @@ export type { Lists } from './lists.ts'
 export { verifyWebhook, type WebhookEvent } from './webhook.ts'
 
 /**
- * A client of the Countersign API. Paths, parameters, bodies and responses come from `openapi.json`, so a call that does
- * not match it does not compile. Runs in browsers, edge runtimes and Node.
+ * The API without the calls that pay: `get`, `post` and the like, and the lists. Paths, parameters, bodies and responses
+ * come from `openapi.json`, so a call that does not match it does not compile.
+ */
+export type ApiClient = ReturnType<typeof createApiClient>
+
+export function createApiClient(options: ClientOptions) {
+  const transport = createTransport(options)
+  return { ...transport.methods, ...createLists(transport) }
+}
+
+/**
+ * The whole client: the API, and calls that are paid once whatever happens. Runs in browsers, edge runtimes and Node.
  */
 export type Client = ReturnType<typeof createClient>
 

@@ -1,9 +1,9 @@
-import { CountersignError, createClient } from '@countersign/sdk'
+import { CountersignError, createApiClient } from '@countersign/sdk'
 import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query'
 import { clearSession, readCsrfToken } from './session.ts'
 
 /** The dashboard reaches the server only through the SDK, on the origin that served it. */
-export const api = createClient({ baseUrl: '', csrfToken: readCsrfToken, timeoutMs: 20_000 })
+export const api = createApiClient({ baseUrl: '', csrfToken: readCsrfToken, timeoutMs: 20_000 })
 
 export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof CountersignError && statuses.includes(error.status)
