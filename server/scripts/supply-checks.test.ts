@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkLicences, checkLockfile, checkManifest, checkSbom, findSecrets } from './supply-checks.ts'
 
@@ -72,4 +74,19 @@ test('private keys and the keys of this service and of vendors are found, unless
     expect(findSecrets('a.ts', secret, [secret.slice(0, 20)])).toEqual([])
   }
   expect(findSecrets('a.ts', 'sk_test_canary whsec_AAAA csk_live 0xddf252ad1be2c89b69c2b068fc378daa')).toEqual([])
+})
+
+test('a machine installs the EVM that is for it, and not those of six others', () => {
+  const { packages } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../package-lock.json'), 'utf8')) as {
+    packages: Record<string, { os?: string[]; cpu?: string[]; optional?: boolean }>
+  }
+  const binaries = Object.entries(packages).filter(([path]) => /\/edr-[a-z]/.test(path))
+  expect(binaries).toHaveLength(7)
+  for (const [path, { os, cpu, optional }] of binaries)
+    expect({ path, os, cpu, optional }, 'run node scripts/narrow-lockfile.mjs').toEqual({
+      path,
+      os: [expect.stringMatching(/^(darwin|linux|win32)$/)],
+      cpu: [expect.stringMatching(/^(arm64|x64)$/)],
+      optional: true,
+    })
 })
