@@ -1,5 +1,6 @@
 import { verifyAuditExport } from '@countersign/proof'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readChallenge, signPayment } from '../harness.ts'
 import { openWorld, richTenant, run, type Tenant, type World, whileSequencing } from './world.ts'
 
 let world: World
@@ -56,6 +57,25 @@ describe('while the chain is stuck', () => {
     expect((await run(world, tenant, {}, key)).text).toBe(answer.text)
     expect((await world.get(`/api/runs/${run_id}`, tenant.headers)).body.answer.body).toEqual(answer.body)
     expect((await world.get('/api/spend', tenant.headers)).body.totals.count).toBe(1)
+  })
+
+  test('an x402 payment is taken once: its 503 may be repeated, and the same payment later gets the stored answer', async () => {
+    const tenant = await auditedTenant()
+    const body = { task: 'Tell me a joke.', agent_id: 'comedian-v1' }
+    const payer = await world.payer(1)
+    const unpaid = await world.post('/api/run', body, tenant.headers)
+    expect([unpaid.status, unpaid.body.audit]).toEqual([402, undefined])
+    const payment = { ...tenant.headers, ...(await signPayment(payer, readChallenge(unpaid.headers))) }
+    const stuck = await world.post('/api/run', body, payment)
+    expect([stuck.status, stuck.body.code, stuck.body.retryable], stuck.text).toEqual([503, 'unavailable', true])
+    // A 402 would make the client pay again.
+    expect(stuck.headers.get('payment-required')).toBeNull()
+    expect((await world.post('/api/run', body, payment)).status).toBe(503)
+    await sequence()
+    const answer = await world.post('/api/run', body, payment)
+    expect([answer.status, answer.body.run_id, answer.body.audit]).toEqual([200, stuck.body.run_id, link])
+    expect((await world.post('/api/run', body, payment)).text).toBe(answer.text)
+    expect(await world.balance(payer.address)).toBe(990_000n)
   })
 
   test('without a key a repeat would be another run: the 503 says where the answer is, and not to repeat it', async () => {
