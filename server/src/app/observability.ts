@@ -108,6 +108,7 @@ export function composeObservability(
     alerts,
     frozen,
     sequencer,
+    deliveryWorker,
     routes(app: App) {
       auditRoutes(app, audit)
       webhooksRoutes(app, webhooks)

@@ -6,6 +6,7 @@ import { createTestClock, type TestClock } from '../clock.ts'
 import { anotherKey, counterFaults, whileSequencing } from '../governance/world.ts'
 import { startService, type TestService } from '../harness.ts'
 import { readAudits } from '../journal.ts'
+import { openReceiver, type Receiver } from '../webhooks/receiver.ts'
 
 /** Trades that wait for a person, and trades that are refused: what approvers are shown, who decides, and what is kept. */
 const CANARY = 'canary-timbuktu-0815'
@@ -13,6 +14,7 @@ const DAY_MS = 86_400_000
 
 let world: TestService
 let clock: TestClock
+let receiver: Receiver
 let logText = ''
 beforeAll(async () => {
   const sink = new Writable({
@@ -23,11 +25,13 @@ beforeAll(async () => {
   })
   clock = createTestClock(new Date(Math.floor(Date.now() / 1000) * 1000))
   const env = { BACKGROUND_WORK: 'off', APPROVAL_CONTENT_DAYS: '7', AUDIT_WAIT_MS: '400' }
+  receiver = await openReceiver()
   world = await startService({ clock, log: createLog('trace', sink), env })
 })
 afterAll(async () => {
   expect(await counterFaults(world)).toEqual([])
   await world?.close()
+  await receiver?.close()
 })
 
 type Headers = Record<string, string>
@@ -132,6 +136,7 @@ describe('an approver of a trade sees what is approved', () => {
   test('what the caller wrote is in no table, log, event, receipt or metric, and gone after its retention', async () => {
     const tenant = await openTenant()
     await addPolicy(tenant, review)
+    await world.post('/api/webhooks', { url: receiver.url, events: ['*'] }, tenant.headers)
     const purpose = `Because of ${CANARY}.`
     const ask = async (headers: Headers = {}) => {
       const { status, text, body } = await trade(tenant, { purpose }, headers)
@@ -146,6 +151,15 @@ describe('an approver of a trade sees what is approved', () => {
     expect((await world.post(`/api/rh/runs/${cancelled}/cancel`, {}, tenant.headers)).status).toBe(200)
     expect((await trade(tenant, { purpose, symbol: 'other-store' })).status).toBe(200)
     await world.service.sequencer.runOnce()
+    for (let sent = -1; sent !== receiver.received.length; ) {
+      sent = receiver.received.length
+      await world.service.observe.deliveryWorker.deliverDue()
+      await world.service.observe.deliveryWorker.idle()
+    }
+    expect(receiver.received.map(({ json }) => json.type)).toEqual(
+      expect.arrayContaining(['rh_run.pending', 'rh_run.approved', 'rh_run.executed', 'rh_run.cancelled']),
+    )
+    for (const { headers, body } of receiver.received) expect(JSON.stringify(headers) + body).not.toContain(CANARY)
     expect(await findCanary()).toEqual([])
     expect(logText).not.toContain(CANARY)
     for (const path of ['/metrics', '/api/audit?limit=100', '/api/rh/receipts', '/api/decisions'])

@@ -64,6 +64,18 @@ const startRuns = async () => {
   await world.service.startApprovedRuns.idle()
 }
 
+/** Sends the webhooks that are due, as the background work would, until none is left. */
+async function deliverWebhooks() {
+  const { observe, sequencer } = world.service
+  const { deliveryWorker } = observe
+  await sequencer.runOnce()
+  for (let sent = -1; sent !== receiver.received.length; ) {
+    sent = receiver.received.length
+    await deliveryWorker.deliverDue()
+    await deliveryWorker.idle()
+  }
+}
+
 /** Tables and columns whose text contains the canary, encrypted values not among them. */
 async function findCanary(): Promise<string[]> {
   const { pool } = world.service.database
@@ -121,6 +133,7 @@ test('a key without control, another tenant and a time after the retention do no
 
 test('the task of a run that waits is in no table, log, event, metric or receipt, whatever becomes of it', async () => {
   const tenant = await reviewedTenant()
+  receiver.received.length = 0
   const tasks = { rejected: 'a', expired: 'b', executed: 'c', loop: 'd', waiting: 'e' }
   const ask = async (name: string, path = '/api/run') => {
     const content = path === '/api/run' ? { task: `${task} ${name}` } : { input: `${task} ${name}` }
@@ -164,6 +177,11 @@ test('the task of a run that waits is in no table, log, event, metric or receipt
   expect(events.map(({ type }) => type)).toEqual(
     expect.arrayContaining(['approval.requested', 'approval.approved', 'run.completed']),
   )
+  // As they arrive, signed: every header and every byte of the bodies.
+  await deliverWebhooks()
+  const delivered = receiver.received.map(({ headers, body }) => `${JSON.stringify(headers)}\n${body}`)
+  expect(new Set(receiver.received.map(({ json }) => json.type))).toEqual(new Set(events.map(({ type }) => type)))
+  for (const bytes of delivered) expect(bytes).not.toContain(CANARY)
   expect(await findCanary()).toEqual([])
   expect((await world.get('/metrics')).text).not.toContain(CANARY)
   const receipts = await world.get('/api/receipts', tenant.headers)
