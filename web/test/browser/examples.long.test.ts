@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launchBrowser } from '../../../web/test/browser/browser.ts'
-import { readChallenge, signPayment, startService, type TestService } from '../harness.ts'
-import { mustRun, packAll, startProgram } from './packed.ts'
+import { readChallenge, signPayment, startService, type TestService } from '../../../server/test/harness.ts'
+import { mustRun, packAll, startProgram } from '../../../server/test/packages/packed.ts'
+import { launchBrowser } from './browser.ts'
 
 const examples = resolve(import.meta.dirname, '../../../examples')
 
