@@ -16,13 +16,21 @@ function findNode() {
   }
 }
 
+/** What this machine lacks, said before anything is tried. */
+function describeMissing() {
+  const machine = `Node ${process.versions.node} on ${process.platform}-${process.arch}`
+  if (process.platform === 'win32')
+    return `Countersign's server does not run on Windows itself (this is ${machine}): use WSL 2 and start again there. Calling a service and verifying receipts work here: the packages @countersign/sdk, @countersign/proof and countersign.`
+  const brought =
+    process.platform === 'linux' ? 'npm did not install the one that it brings' : 'npm has none for this machine'
+  return `Countersign needs Node ${REQUIRED_MAJOR}. This is ${machine}, and ${brought}: install Node ${REQUIRED_MAJOR} or newer and start again.`
+}
+
 /** Ends this process with the exit code of the script. */
 export function runOnRequiredNode(args, env = {}) {
   const node = findNode()
-  if (!node) {
-    console.error(
-      `Countersign needs Node ${REQUIRED_MAJOR}. This is Node ${process.versions.node} on ${process.platform}-${process.arch}, and npm has no Node for it: install Node ${REQUIRED_MAJOR} or newer and start again.`,
-    )
+  if (!node || process.platform === 'win32') {
+    console.error(describeMissing())
     process.exit(1)
   }
   const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...args], {

@@ -230,7 +230,10 @@ test.each(PAGES.filter((page) => readBlocks(page).some(({ language }) => languag
       executed.push(block.line)
       // A page that made its own tenant goes on with its key; its wallet has money as the text says.
       const onboarded = calls.slice(before).find(({ path, status }) => path === '/api/onboard' && status < 300)
-      if (onboarded) await shell.run(`WALLET=${await makeWallet(JSON.parse(onboarded.body).api_key)}`)
+      if (onboarded) {
+        const { api_key, tenant_id } = JSON.parse(onboarded.body)
+        await shell.run(`TENANT=${tenant_id}; WALLET=${await makeWallet(api_key)}`)
+      }
     }
     shell.close()
     console.log(`${page}: executed the blocks of lines ${executed.join(', ') || 'none'}`)

@@ -150,6 +150,13 @@ console.log(process.versions.node.split('.')[0], agents.length > 0)
     expect(await mustRun(node, ['prices.js'], { cwd: project, env: { URL: service.url } })).toBe(`${major} true\n`)
   })
 
+  test('the sample of README pays and prints its result in plain Node 20', async () => {
+    const [, sample] = /^```js\n\/\/ pay\.mjs\n(.*?)^```/ms.exec(readFileSync(join(repository, 'README.md'), 'utf8'))!
+    writeFiles(project, { 'pay.mjs': sample!.replace('http://127.0.0.1:4020', service.url) })
+    const output = await mustRun(await findNode(20), ['pay.mjs'], { cwd: project })
+    expect(output).toMatch(/0\.\d+ USDC, receipt rcpt_\S+, verified: true\n$/)
+  })
+
   test('compile in a strict TypeScript project, and a wrong field does not', async () => {
     const use = (task: string) => `import { verifyReceipt, type Verification } from '@countersign/proof'
 import { type Client, CountersignError, createClient, type Receipt } from '@countersign/sdk'
