@@ -429,9 +429,15 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     memory.routes(app)
     benchmarkRoutes(app, createBenchmark({ db, clock, ids }))
     basis.routes(app, tenants.authenticate, limits)
-    composeDiscovery(context, { app, catalog, settlement: { network: 'eip155:8453', asset, payTo }, runDeps })
+    composeDiscovery(context, {
+      app,
+      catalog,
+      settlement: { network: 'eip155:8453', asset, payTo },
+      runDeps,
+      tools: () => mcp.tools,
+    })
     brokerage.routes(app)
-    composeMcp(context, { app, operations, authenticate: tenants.authenticate })
+    const mcp = composeMcp(context, { app, operations, authenticate: tenants.authenticate })
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     if (chain.dev) {
       const { facilitator, ...development } = chain.dev

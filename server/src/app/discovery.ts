@@ -1,7 +1,9 @@
 import type { Catalog } from '../modules/catalog/catalog.ts'
 import { discoveryRoutes } from '../modules/discovery/discovery.routes.ts'
 import type { DiscoveryDeps } from '../modules/discovery/discovery.ts'
+import type { Tool } from '../modules/mcp/tools.ts'
 import { readPaymentRequired } from '../modules/payments/x402.ts'
+import { paidInputs } from '../modules/runs/input-extension.ts'
 import { probeResponse } from '../modules/runs/payment-required.ts'
 import type { RunDeps } from '../modules/runs/run-deps.ts'
 import type { App } from '../platform/http-app.ts'
@@ -11,9 +13,16 @@ import type { AppContext } from './context.ts'
 /** The discovery documents are made from what the running service answers: its 402s, its price list and its description. */
 export function composeDiscovery(
   { config, clock, publicUrl }: AppContext,
-  parts: { app: App; catalog: Catalog; settlement: DiscoveryDeps['settlement']; runDeps: RunDeps },
+  parts: {
+    app: App
+    catalog: Catalog
+    settlement: DiscoveryDeps['settlement']
+    runDeps: RunDeps
+    /** Known once every route is registered. */
+    tools: () => ReadonlyMap<string, Tool>
+  },
 ) {
-  const { app, catalog, settlement, runDeps } = parts
+  const { app, catalog, settlement, runDeps, tools } = parts
   const deps: DiscoveryDeps = {
     publicUrl,
     clock,
@@ -24,6 +33,10 @@ export function composeDiscovery(
     settlement,
     describeApi: () => describeApi(app),
     securityContact: config.SECURITY_CONTACT,
+    paidTools: () => {
+      const { description, inputSchema } = tools().get('run')!
+      return [{ name: 'run', kind: 'run', description, inputSchema, example: paidInputs.run.example }]
+    },
   }
   discoveryRoutes(app, deps)
 }

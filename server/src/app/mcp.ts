@@ -44,10 +44,12 @@ export function composeMcp(
     version ??= (describeApi(app) as { info: { version: string } }).info.version
     return version
   }
+  const mcp = createMcp({ operations, send, version: readVersion, publicUrl })
   mcpRoutes(app, {
-    mcp: createMcp({ operations, send, version: readVersion, publicUrl }),
+    mcp,
     authenticate,
     publicUrl,
     keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
   })
+  return { tools: mcp.tools }
 }

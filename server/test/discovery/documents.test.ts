@@ -1,5 +1,5 @@
 import { HTTPFacilitatorClient } from '@x402/core/http'
-import { validateDiscoveryExtension, withBazaar } from '@x402/extensions/bazaar'
+import { validateDiscoveryExtension, validateDiscoveryExtensionSpec, withBazaar } from '@x402/extensions/bazaar'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readChallenge, startService, type TestService } from '../harness.ts'
 
@@ -90,6 +90,21 @@ describe('every document agrees with the routes and the price list', () => {
       for (const text of [llms, full]) expect(text).toContain(`POST ${url}: ${from_usdc} to ${to_usdc} USDC`)
     }
 
+    const [tool, ...otherTools] = resources.items.filter(({ type }: { type: string }) => type === 'mcp')
+    expect(otherTools).toEqual([])
+    expect(tool).toMatchObject({ resource: `${service.url}/mcp`, accepts: http[0].accepts })
+    expect(validateDiscoveryExtension(tool.extensions.bazaar)).toEqual({ valid: true })
+    expect(validateDiscoveryExtensionSpec(tool.extensions.bazaar)).toEqual({ valid: true })
+    const list = await service.post(
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      { accept: 'application/json, text/event-stream' },
+    )
+    const { tools } = JSON.parse(list.text.slice(list.text.indexOf('{'))).result
+    const run = tools.find(({ name }: { name: string }) => name === tool.extensions.bazaar.info.input.toolName)
+    expect(tool.extensions.bazaar.info.input.inputSchema).toEqual(run.inputSchema)
+    const linkedPosts = [...urls, `${service.url}/mcp`]
+
     type Lane = { agent_id: string; display_name: string; price_usdc: number }
     const lanes = pricing.lanes as Lane[]
     expect(card.skills.map(({ id }: { id: string }) => id)).toEqual(lanes.map(({ agent_id }) => agent_id))
@@ -116,8 +131,10 @@ describe('every document agrees with the routes and the price list', () => {
     expect(linked.size).toBeGreaterThan(8)
     for (const address of linked) {
       const { status } = await fetch(address, { redirect: 'manual' })
-      const isPaid = urls.includes(address)
-      expect([address, status]).toEqual([address, isPaid ? 405 : new URL(address).pathname === '/' ? 302 : 200])
+      expect([address, status]).toEqual([
+        address,
+        linkedPosts.includes(address) ? 405 : new URL(address).pathname === '/' ? 302 : 200,
+      ])
     }
   }
 

@@ -14,12 +14,13 @@ export function agentCard({ publicUrl, lanes, priceRange, settlement, describeAp
   const { minMicro, maxMicro } = priceRange(run!.kind)
   return {
     name: SERVICE_NAME,
-    description: `${SUMMARY} Called over HTTP as its OpenAPI description says, not by A2A messages.`,
+    description: `${SUMMARY} Called over HTTP as its OpenAPI description says or as an MCP server, not by A2A messages.`,
     version: (describeApi() as { info: { version: string } }).info.version,
     provider: { organization: SERVICE_NAME, url },
     documentationUrl: `${url}/docs`,
     supportedInterfaces: [
       { url: `${url}${run!.path}`, protocolBinding: `${url}/openapi.json`, protocolVersion: A2A_VERSION },
+      { url: `${url}/mcp`, protocolBinding: 'https://modelcontextprotocol.io', protocolVersion: A2A_VERSION },
     ],
     capabilities: {
       streaming: false,

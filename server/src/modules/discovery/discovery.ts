@@ -18,9 +18,20 @@ export type DiscoveryDeps = {
   /** The OpenAPI description of the running service. */
   describeApi: () => object
   securityContact: string | undefined
+  /** The tools of `/mcp` that are paid for by x402. */
+  paidTools: () => readonly PaidTool[]
 }
 
 export type PaidCall = { kind: 'run' | 'loop'; path: string; purpose: string }
+
+/** A tool that makes a paid call. */
+export type PaidTool = {
+  name: string
+  kind: PaidCall['kind']
+  description: string
+  inputSchema: object
+  example: object
+}
 
 /** The calls that anybody may pay for, in the order of the price list. */
 export const paidCalls: readonly PaidCall[] = [

@@ -1,4 +1,4 @@
-import { type DiscoveryDeps, paidCalls, SERVICE_NAME } from './discovery.ts'
+import { type DiscoveryDeps, type PaidCall, type PaidTool, paidCalls, SERVICE_NAME } from './discovery.ts'
 
 /** `/.well-known/x402`: the addresses that can be paid for, as x402's indexes read them. */
 export const wellKnownX402 = ({ publicUrl }: DiscoveryDeps) => ({
@@ -40,19 +40,58 @@ export function listResources(deps: DiscoveryDeps, filter: ResourceFilter) {
   }
 }
 
-const resources = (deps: DiscoveryDeps) =>
-  paidCalls.map(({ kind, purpose }) => {
-    const { resource, accepts, extensions } = deps.paymentRequired(kind)
-    return {
-      resource: resource.url,
-      type: 'http',
-      x402Version: 2,
-      accepts,
-      lastUpdated: deps.updatedAt().toISOString(),
-      description: purpose,
-      mimeType: resource.mimeType,
-      serviceName: SERVICE_NAME,
-      tags: ['agents', 'execution', 'receipts', 'governance'],
-      extensions,
-    }
-  })
+const resources = (deps: DiscoveryDeps) => [
+  ...paidCalls.map(({ kind, purpose }) => ({
+    ...describeResource(deps, kind, purpose),
+    resource: deps.paymentRequired(kind).resource.url,
+    type: 'http',
+    extensions: deps.paymentRequired(kind).extensions,
+  })),
+  ...deps.paidTools().map((tool) => ({
+    ...describeResource(deps, tool.kind, tool.description),
+    resource: `${deps.publicUrl()}/mcp`,
+    type: 'mcp',
+    extensions: toolExtension(tool),
+  })),
+]
+
+function describeResource(deps: DiscoveryDeps, kind: PaidCall['kind'], description: string) {
+  const { resource, accepts } = deps.paymentRequired(kind)
+  return {
+    x402Version: 2,
+    accepts,
+    lastUpdated: deps.updatedAt().toISOString(),
+    description,
+    mimeType: resource.mimeType,
+    serviceName: SERVICE_NAME,
+    tags: ['agents', 'execution', 'receipts', 'governance'],
+  }
+}
+
+/** The extension `bazaar` for a tool of the Model Context Protocol. */
+const toolExtension = ({ name, description, inputSchema, example }: PaidTool) => ({
+  bazaar: {
+    info: {
+      input: { type: 'mcp', toolName: name, description, transport: 'streamable-http', inputSchema, example },
+    },
+    schema: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: {
+        input: {
+          type: 'object',
+          properties: {
+            type: { const: 'mcp' },
+            toolName: { type: 'string' },
+            description: { type: 'string' },
+            transport: { enum: ['streamable-http'] },
+            inputSchema: { type: 'object' },
+            example: { type: 'object' },
+          },
+          required: ['type', 'toolName', 'inputSchema'],
+        },
+      },
+      required: ['input'],
+    },
+  },
+})

@@ -84,6 +84,8 @@ export function createMcp(deps: McpDeps) {
   }
 
   return {
+    tools,
+
     /** Whether the API counts this request itself, because the tool or resource is one of its metered calls. */
     isCountedByApi(message: { method?: unknown; params?: unknown }): boolean {
       const params = asObject(message.params)
