@@ -44,6 +44,8 @@ test(`${SDK} lists the tools, is refused what its key may not do, and pays for a
   ])
   const refused = await client.callTool({ name: 'spend', arguments: {} })
   expect([refused.isError, refused.structuredContent.code]).toEqual([true, 'forbidden'])
+  const wrong = await client.callTool({ name: 'verify', arguments: { colour: 'red' } })
+  expect([wrong.isError, wrong.structuredContent.error]).toEqual([true, 'invalid_request'])
   const unpaid = await client.callTool({ name: 'run', arguments: { task: 'Joke.' } })
   expect([unpaid.isError, unpaid.structuredContent.x402Version]).toEqual([true, 2])
   const done = await client.callTool({

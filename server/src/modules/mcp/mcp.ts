@@ -109,7 +109,7 @@ export function createMcp(deps: McpDeps) {
         },
       )
       server.setRequestHandler('tools/list', () => ({
-        tools: [...tools.values()].filter((tool) => maySee(client.caller, tool)).map(describeTool),
+        tools: [...tools.values()].filter((tool) => maySee(client.caller, tool)).map((tool) => describeTool(tool, era)),
       }))
       server.setRequestHandler('tools/call', ({ params }, context) => callTool(sdk, era, client, params, context))
       server.setRequestHandler('resources/list', () => ({
@@ -126,10 +126,16 @@ export function createMcp(deps: McpDeps) {
   }
 }
 
-const describeTool = ({ operation: _, ...tool }: Tool) => ({
-  ...tool,
-  annotations: { title: tool.title, ...tool.annotations },
-})
+/** Clients of the revision before compare errors with the output schema too, so theirs allows an error. */
+function describeTool({ operation: _, ...tool }: Tool, era: McpRequestContext['era']) {
+  const { outputSchema, title, annotations } = tool
+  const withErrors = { type: 'object' as const, anyOf: [outputSchema, { type: 'object', required: ['error'] }] }
+  return {
+    ...tool,
+    outputSchema: era === 'legacy' ? withErrors : outputSchema,
+    annotations: { title, ...annotations },
+  }
+}
 
 /** The terms of a 402 as the x402 transport for MCP has them, or the answer as it is. */
 function toResult({ status, headers, body }: Answer): CallToolResult {
