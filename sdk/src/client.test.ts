@@ -176,7 +176,7 @@ test('text and binary responses are returned as string and bytes', async () => {
     expect(head?.size).toBeGreaterThan(0)
     return head!.size
   }, 5_000)
-  const tile = await guest.get('/api/log/tile/{*}', { path: { '*': `0/000.p/${size}` } })
+  const tile = await guest.get('/api/log/tile/{tile}', { path: { tile: `0/000.p/${size}` } })
   expect(tile).toBeInstanceOf(Uint8Array)
   expect(tile).toHaveLength(32 * size)
 })

@@ -143,12 +143,12 @@ function readKey(name: string, key: string | undefined): string | undefined {
   return text || undefined
 }
 
-/** `{*}` matches the rest of the path and keeps its slashes. */
+/** `{tile}` is the rest of a path and keeps its slashes. */
 export function fillPath(template: string, path: UntypedRequest['path'] = {}): string {
   return template.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = path[name]
     if (value === undefined || value === '') throw new TypeError(`The path ${template} needs '${name}'.`)
-    const parts = name === '*' ? String(value).split('/') : [String(value)]
+    const parts = name === 'tile' ? String(value).split('/') : [String(value)]
     return parts.map(encodeURIComponent).join('/')
   })
 }

@@ -418,6 +418,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       executeRun,
       answerProbe: (kind, requestId) => probeResponse(runDeps, kind, requestId),
       limits: { payerPerMinute: limits.keyPerMinute },
+      priceRange: catalog.priceRange,
     })
     paymentsRoutes(app, settlements)
     ledgerRoutes(app, { ledger, wallets, escrow, payouts })

@@ -89,6 +89,6 @@ const toPattern = (path: string) =>
   new RegExp(
     `^${path
       .replaceAll('.', '\\.')
-      .replaceAll('{*}', '.+')
+      .replaceAll('{tile}', '.+')
       .replace(/\{[^}]+\}/g, '[^/]+')}$`,
   )

@@ -7,7 +7,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Health of the service and its dependencies */
+        /**
+         * Health of the service and its dependencies
+         * @description Health of the service and its dependencies. Needs no credential.
+         */
         get: operations["getHealth"];
         put?: never;
         post?: never;
@@ -24,7 +27,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Which settings are set, never what they are */
+        /**
+         * Which settings are set, never what they are
+         * @description Which settings are set, never what they are. Needs no credential.
+         */
         get: operations["getEnvCheck"];
         put?: never;
         post?: never;
@@ -41,7 +47,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the service offers */
+        /**
+         * What the service offers
+         * @description What the service offers. Needs no credential.
+         */
         get: operations["getCapabilities"];
         put?: never;
         post?: never;
@@ -58,7 +67,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every lane with its price */
+        /**
+         * Every lane with its price
+         * @description Every lane with its price. Needs no credential.
+         */
         get: operations["getPricing"];
         put?: never;
         post?: never;
@@ -75,7 +87,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Providers with trust and pricing hints */
+        /**
+         * Providers with trust and pricing hints
+         * @description Providers with trust and pricing hints. Needs no credential.
+         */
         get: operations["listProviders"];
         put?: never;
         post?: never;
@@ -92,7 +107,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Agent lanes with live pricing and statistics */
+        /**
+         * Agent lanes with live pricing and statistics
+         * @description Agent lanes with live pricing and statistics. Needs no credential.
+         */
         get: operations["listAgents"];
         put?: never;
         post?: never;
@@ -109,7 +127,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The read-only lane catalogue */
+        /**
+         * The read-only lane catalogue
+         * @description The read-only lane catalogue. Needs no credential.
+         */
         get: operations["listLanes"];
         put?: never;
         post?: never;
@@ -126,10 +147,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lanes under management */
+        /**
+         * Lanes under management
+         * @description Lanes under management. Needs no credential.
+         */
         get: operations["manageLanes"];
         put?: never;
-        /** Add a lane */
+        /**
+         * Add a lane
+         * @description Add a lane. For the operator, with `X-Admin-Key`.
+         */
         post: operations["createLane"];
         delete?: never;
         options?: never;
@@ -144,14 +171,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One lane */
+        /**
+         * One lane
+         * @description One lane. Needs no credential.
+         */
         get: operations["getLane"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Change price, model or status of a lane */
+        /**
+         * Change price, model or status of a lane
+         * @description Change price, model or status of a lane. For the operator, with `X-Admin-Key`.
+         */
         patch: operations["updateLane"];
         trace?: never;
     };
@@ -162,12 +195,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How to become a tenant, step by step */
+        /**
+         * How to become a tenant, step by step
+         * @description How to become a tenant, step by step. Needs no credential.
+         */
         get: operations["describeOnboarding"];
         put?: never;
         /**
          * Become a tenant
-         * @description The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet. An address, and the network it is in, may make a limited number of tenants an hour (429). Where the operator asks for an invitation, a request without it is 403.
+         * @description The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet. An address, and the network it is in, may make a limited number of tenants an hour (429). Where the operator asks for an invitation, a request without it is 403. Needs no credential.
          */
         post: operations["onboard"];
         delete?: never;
@@ -185,7 +221,7 @@ export interface paths {
         };
         /**
          * Who the caller is
-         * @description A key of a suspended tenant answers 403 here and everywhere.
+         * @description A key of a suspended tenant answers 403 here and everywhere. Needs an `X-API-Key`, or a session.
          */
         get: operations["getMe"];
         put?: never;
@@ -203,7 +239,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The plan's features and limits, and this month's usage */
+        /**
+         * The plan's features and limits, and this month's usage
+         * @description The plan's features and limits, and this month's usage. Needs an `X-API-Key`, or a session.
+         */
         get: operations["getMyPlan"];
         put?: never;
         post?: never;
@@ -220,11 +259,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The settings of the tenant */
+        /**
+         * The settings of the tenant
+         * @description The settings of the tenant. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getSettings"];
         /**
          * Change the settings of the tenant
-         * @description `self_approval` says whether the only active key with scope `control` may decide about what it asked for itself. A change is in the audit trail with the key that made it.
+         * @description `self_approval` says whether the only active key with scope `control` may decide about what it asked for itself. A change is in the audit trail with the key that made it. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         put: operations["changeSettings"];
         post?: never;
@@ -241,12 +283,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant's keys, newest first; never the keys themselves */
+        /**
+         * The tenant's keys, newest first; never the keys themselves
+         * @description The tenant's keys, newest first; never the keys themselves. Needs an `X-API-Key` with the scope `keys`, or a session.
+         */
         get: operations["listOwnKeys"];
         put?: never;
         /**
          * Make a key of the tenant
-         * @description Nobody gives a scope that he lacks. A key that is bound to a spender, a team or mandates makes only keys with the same bonds or narrower ones, and has them made with its own when the request leaves them out. A key does not outlive its maker by its expiry. The key is shown once.
+         * @description Nobody gives a scope that he lacks. A key that is bound to a spender, a team or mandates makes only keys with the same bonds or narrower ones, and has them made with its own when the request leaves them out. A key does not outlive its maker by its expiry. The key is shown once. Needs an `X-API-Key` with the scope `keys`, or a session.
          */
         post: operations["createOwnKey"];
         delete?: never;
@@ -262,13 +307,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One key of the tenant */
+        /**
+         * One key of the tenant
+         * @description One key of the tenant. Needs an `X-API-Key` with the scope `keys`, or a session.
+         */
         get: operations["getOwnKey"];
         put?: never;
         post?: never;
         /**
          * Revoke a key at once, on every node
-         * @description A key revokes itself, and every key without more rights than its own except those that made it.
+         * @description A key revokes itself, and every key without more rights than its own except those that made it. Needs an `X-API-Key` with the scope `keys`, or a session.
          */
         delete: operations["revokeOwnKey"];
         options?: never;
@@ -287,7 +335,7 @@ export interface paths {
         put?: never;
         /**
          * Replace a key; the old one stays valid for an overlap
-         * @description A key rotates itself and the keys that it made, directly or through others. The new key keeps scopes, bonds, maker and identity.
+         * @description A key rotates itself and the keys that it made, directly or through others. The new key keeps scopes, bonds, maker and identity. Needs an `X-API-Key` with the scope `keys`, or a session.
          */
         post: operations["rotateOwnKey"];
         delete?: never;
@@ -303,15 +351,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The token of the session in use, for a page that was loaded again */
+        /**
+         * The token of the session in use, for a page that was loaded again
+         * @description The token of the session in use, for a page that was loaded again. Needs an `X-API-Key`, or a session.
+         */
         get: operations["getSession"];
         put?: never;
         /**
          * Exchange a key for a browser session
-         * @description Sets an HttpOnly, SameSite=Lax cookie. Writes with it need the header x-csrf-token and our own origin; the session ends with its key.
+         * @description Sets an HttpOnly, SameSite=Lax cookie. Writes with it need the header x-csrf-token and our own origin; the session ends with its key. Needs no credential.
          */
         post: operations["openSession"];
-        /** End the session */
+        /**
+         * End the session
+         * @description End the session. Needs an `X-API-Key`, or a session.
+         */
         delete: operations["endSession"];
         options?: never;
         head?: never;
@@ -325,10 +379,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tenants, newest first */
+        /**
+         * Tenants, newest first
+         * @description Tenants, newest first. For the operator, with `X-Admin-Key`.
+         */
         get: operations["listTenants"];
         put?: never;
-        /** Create a tenant with its first key */
+        /**
+         * Create a tenant with its first key
+         * @description Create a tenant with its first key. For the operator, with `X-Admin-Key`.
+         */
         post: operations["createTenant"];
         delete?: never;
         options?: never;
@@ -343,7 +403,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One tenant */
+        /**
+         * One tenant
+         * @description One tenant. For the operator, with `X-Admin-Key`.
+         */
         get: operations["getTenant"];
         put?: never;
         post?: never;
@@ -352,7 +415,7 @@ export interface paths {
         head?: never;
         /**
          * Change plan, status or particulars of a tenant
-         * @description A suspended tenant is refused with 403 on every node at once.
+         * @description A suspended tenant is refused with 403 on every node at once. For the operator, with `X-Admin-Key`.
          */
         patch: operations["updateTenant"];
         trace?: never;
@@ -364,12 +427,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A tenant's keys, newest first; never the keys themselves */
+        /**
+         * A tenant's keys, newest first; never the keys themselves
+         * @description A tenant's keys, newest first; never the keys themselves. For the operator, with `X-Admin-Key`.
+         */
         get: operations["listKeys"];
         put?: never;
         /**
          * Create a key for a tenant
-         * @description Without scopes the key has those of an onboarded one: read, run, control, mandate, keys.
+         * @description Without scopes the key has those of an onboarded one: read, run, control, mandate, keys. For the operator, with `X-Admin-Key`.
          */
         post: operations["createKey"];
         delete?: never;
@@ -388,7 +454,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke a key at once, on every node */
+        /**
+         * Revoke a key at once, on every node
+         * @description Revoke a key at once, on every node. For the operator, with `X-Admin-Key`.
+         */
         delete: operations["revokeKey"];
         options?: never;
         head?: never;
@@ -404,7 +473,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replace a key; the old one stays valid for an overlap */
+        /**
+         * Replace a key; the old one stays valid for an overlap
+         * @description Replace a key; the old one stays valid for an overlap. For the operator, with `X-Admin-Key`.
+         */
         post: operations["rotateKey"];
         delete?: never;
         options?: never;
@@ -421,7 +493,7 @@ export interface paths {
         };
         /**
          * A tenant's plan and its features
-         * @description Nothing else of the tenant is shown, and an unknown tenant reads as the default plan.
+         * @description Nothing else of the tenant is shown, and an unknown tenant reads as the default plan. Needs no credential.
          */
         get: operations["getBillingPlan"];
         put?: never;
@@ -441,7 +513,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Open the billing portal */
+        /**
+         * Open the billing portal
+         * @description Open the billing portal. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["openBillingPortal"];
         delete?: never;
         options?: never;
@@ -460,7 +535,7 @@ export interface paths {
         put?: never;
         /**
          * Route, execute, verify, settle and attest one task
-         * @description Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged.
+         * @description Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. Needs a payment; an `X-API-Key` is optional.
          */
         post: operations["run"];
         delete?: never;
@@ -478,7 +553,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The execution primitive below a run */
+        /**
+         * The execution primitive below a run
+         * @description One call of one lane, without routing and orchestration. Paid by x402 at the base price of the lane; without an `agent_id` the default lane works. Needs a payment; an `X-API-Key` is optional.
+         */
         post: operations["loop"];
         delete?: never;
         options?: never;
@@ -493,7 +571,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Recent loops; guests get an empty list */
+        /**
+         * Recent loops; guests get an empty list
+         * @description Recent loops; guests get an empty list. Takes an `X-API-Key` with the scope `read` and needs none.
+         */
         get: operations["listLoops"];
         put?: never;
         post?: never;
@@ -510,7 +591,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant’s runs, newest first */
+        /**
+         * The tenant’s runs, newest first
+         * @description The tenant’s runs, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listRuns"];
         put?: never;
         post?: never;
@@ -527,7 +611,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One run, with the answer that was given for it */
+        /**
+         * One run, with the answer that was given for it
+         * @description One run, with the answer that was given for it. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getRun"];
         put?: never;
         post?: never;
@@ -548,7 +635,7 @@ export interface paths {
         put?: never;
         /**
          * Drive an unfinished settlement
-         * @description Queries the chain and submits the payment again when it is unused. A finished settlement is returned unchanged.
+         * @description Queries the chain and submits the payment again when it is unused. A finished settlement is returned unchanged. Takes an `X-API-Key` with the scope `run` and needs none.
          */
         post: operations["settle"];
         delete?: never;
@@ -564,7 +651,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One settlement */
+        /**
+         * One settlement
+         * @description One settlement. Takes an `X-API-Key` with the scope `read` and needs none.
+         */
         get: operations["getSettlement"];
         put?: never;
         post?: never;
@@ -581,7 +671,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Settlement records of the tenant; guests get an empty list */
+        /**
+         * Settlement records of the tenant; guests get an empty list
+         * @description Settlement records of the tenant; guests get an empty list. Takes an `X-API-Key` with the scope `read` and needs none.
+         */
         get: operations["listSettlements"];
         put?: never;
         post?: never;
@@ -598,7 +691,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant's double-entry ledger, newest first, with running balances */
+        /**
+         * The tenant's double-entry ledger, newest first, with running balances
+         * @description The tenant's double-entry ledger, newest first, with running balances. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getLedger"];
         put?: never;
         post?: never;
@@ -615,10 +711,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant's wallets, newest first */
+        /**
+         * The tenant's wallets, newest first
+         * @description The tenant's wallets, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listWallets"];
         put?: never;
-        /** Open a wallet */
+        /**
+         * Open a wallet
+         * @description Open a wallet. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["createWallet"];
         delete?: never;
         options?: never;
@@ -633,7 +735,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One wallet with its balances */
+        /**
+         * One wallet with its balances
+         * @description One wallet with its balances. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getWallet"];
         put?: never;
         post?: never;
@@ -650,12 +755,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a wallet has put in escrow, newest first */
+        /**
+         * What a wallet has put in escrow, newest first
+         * @description What a wallet has put in escrow, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listEscrows"];
         put?: never;
         /**
          * Put money of a wallet in escrow
-         * @description The sender can release it, the receiver can refund it, and either can dispute it; an undisputed escrow is refunded at `expires_at`.
+         * @description The sender can release it, the receiver can refund it, and either can dispute it; an undisputed escrow is refunded at `expires_at`. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["holdEscrow"];
         delete?: never;
@@ -671,7 +779,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One escrow, for either side of it */
+        /**
+         * One escrow, for either side of it
+         * @description One escrow, for either side of it. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getEscrow"];
         put?: never;
         post?: never;
@@ -690,7 +801,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give the money to whom it was held for */
+        /**
+         * Give the money to whom it was held for
+         * @description Give the money to whom it was held for. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["releaseEscrow"];
         delete?: never;
         options?: never;
@@ -707,7 +821,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give the money back */
+        /**
+         * Give the money back
+         * @description Give the money back. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["refundEscrow"];
         delete?: never;
         options?: never;
@@ -724,7 +841,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop the clock until the other side gives way or the operator decides */
+        /**
+         * Stop the clock until the other side gives way or the operator decides
+         * @description Stop the clock until the other side gives way or the operator decides. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["disputeEscrow"];
         delete?: never;
         options?: never;
@@ -741,7 +861,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Decide a disputed escrow */
+        /**
+         * Decide a disputed escrow
+         * @description Decide a disputed escrow. For the operator, with `X-Admin-Key`.
+         */
         post: operations["resolveEscrow"];
         delete?: never;
         options?: never;
@@ -760,7 +883,7 @@ export interface paths {
         put?: never;
         /**
          * Pay money of a wallet out to an address
-         * @description The amount is set aside at once. Where the key of PAY_TO_ADDRESS is at hand (the embedded chain, or FACILITATOR_PRIVATE_KEY with CHAIN_RPC_URL) it is transferred on the chain, exactly once; elsewhere the payout waits as `manual` until an operator confirms the transaction that paid it.
+         * @description The amount is set aside at once. Where the key of PAY_TO_ADDRESS is at hand (the embedded chain, or FACILITATOR_PRIVATE_KEY with CHAIN_RPC_URL) it is transferred on the chain, exactly once; elsewhere the payout waits as `manual` until an operator confirms the transaction that paid it. For the operator, with `X-Admin-Key`.
          */
         post: operations["withdraw"];
         delete?: never;
@@ -776,7 +899,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Withdrawals and refunds, newest first */
+        /**
+         * Withdrawals and refunds, newest first
+         * @description Withdrawals and refunds, newest first. For the operator, with `X-Admin-Key`.
+         */
         get: operations["listPayouts"];
         put?: never;
         post?: never;
@@ -793,7 +919,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One payout */
+        /**
+         * One payout
+         * @description One payout. For the operator, with `X-Admin-Key`.
+         */
         get: operations["getPayout"];
         put?: never;
         post?: never;
@@ -812,7 +941,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say in which transaction a manual payout was made */
+        /**
+         * Say in which transaction a manual payout was made
+         * @description Say in which transaction a manual payout was made. For the operator, with `X-Admin-Key`.
+         */
         post: operations["confirmPayout"];
         delete?: never;
         options?: never;
@@ -829,7 +961,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel an unpaid manual withdrawal */
+        /**
+         * Cancel an unpaid manual withdrawal
+         * @description Cancel an unpaid manual withdrawal. For the operator, with `X-Admin-Key`.
+         */
         post: operations["cancelPayout"];
         delete?: never;
         options?: never;
@@ -848,7 +983,7 @@ export interface paths {
         put?: never;
         /**
          * Pay USDC into a wallet by x402
-         * @description Itself a paid call: without payment the answer is 402 for the amount; with it, the money is in the wallet when the answer is 200. Unmodified x402 clients pay up to their own cap in one call (1 USDC unless set otherwise).
+         * @description Itself a paid call: without payment the answer is 402 for the amount; with it, the money is in the wallet when the answer is 200. Unmodified x402 clients pay up to their own cap in one call (1 USDC unless set otherwise). Needs an `X-API-Key` with the scope `run`, or a session.
          */
         post: operations["topUpWallet"];
         delete?: never;
@@ -864,7 +999,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The signed head of the log */
+        /**
+         * The signed head of the log
+         * @description The signed head of the log. Needs no credential.
+         */
         get: operations["getLogCheckpoint"];
         put?: never;
         post?: never;
@@ -874,7 +1012,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/log/tile/{*}": {
+    "/api/log/tile/{tile}": {
         parameters: {
             query?: never;
             header?: never;
@@ -883,7 +1021,7 @@ export interface paths {
         };
         /**
          * A tile of the Merkle tree, or a bundle of entries
-         * @description C2SP tlog-tiles: `/api/log/tile/<L>/<N>[.p/<W>]` and `/api/log/tile/entries/<N>[.p/<W>]`.
+         * @description C2SP tlog-tiles: `/api/log/tile/<L>/<N>[.p/<W>]` and `/api/log/tile/entries/<N>[.p/<W>]`. Takes an `X-API-Key` and needs none.
          */
         get: operations["getLogTile"];
         put?: never;
@@ -901,7 +1039,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Proof that a newer log only added to an older one */
+        /**
+         * Proof that a newer log only added to an older one
+         * @description Proof that a newer log only added to an older one. Needs no credential.
+         */
         get: operations["getLogConsistency"];
         put?: never;
         post?: never;
@@ -920,7 +1061,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Hand in a checkpoint that a known witness cosigned */
+        /**
+         * Hand in a checkpoint that a known witness cosigned
+         * @description Hand in a checkpoint that a known witness cosigned. Needs no credential.
+         */
         post: operations["cosignLog"];
         delete?: never;
         options?: never;
@@ -937,7 +1081,7 @@ export interface paths {
         };
         /**
          * Public receipts, newest first
-         * @description Heads of audit chains are listed only when asked for by kind.
+         * @description Heads of audit chains are listed only when asked for by kind. Needs no credential.
          */
         get: operations["listReceipts"];
         put?: never;
@@ -955,7 +1099,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One receipt */
+        /**
+         * One receipt
+         * @description One receipt. Needs no credential.
+         */
         get: operations["getReceipt"];
         put?: never;
         post?: never;
@@ -972,7 +1119,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Proof that a receipt is in the public log */
+        /**
+         * Proof that a receipt is in the public log
+         * @description Proof that a receipt is in the public log. Needs no credential.
+         */
         get: operations["getReceiptProof"];
         put?: never;
         post?: never;
@@ -993,7 +1143,7 @@ export interface paths {
         put?: never;
         /**
          * Check a receipt and explain every check
-         * @description Anyone can do the same without us: the package that checks is public, and needs the key set alone. A receipt that does not hold is a 200 with `ok: false`.
+         * @description Anyone can do the same without us: the package that checks is public, and needs the key set alone. A receipt that does not hold is a 200 with `ok: false`. Needs no credential.
          */
         post: operations["verifyReceipt"];
         delete?: never;
@@ -1009,7 +1159,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every public key that ever signed */
+        /**
+         * Every public key that ever signed
+         * @description Every public key that ever signed. Needs no credential.
+         */
         get: operations["getJwks"];
         put?: never;
         post?: never;
@@ -1026,7 +1179,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The keys as a did:web document */
+        /**
+         * The keys as a did:web document
+         * @description The keys as a did:web document. Needs no credential.
+         */
         get: operations["getDidDocument"];
         put?: never;
         post?: never;
@@ -1047,7 +1203,7 @@ export interface paths {
         put?: never;
         /**
          * Which lane a run would take, at what price, and why
-         * @description Free. The same input and routing_version always give the same lane, with the words that decided it and why not the others. The quote is a signed promise that POST /api/run honours.
+         * @description Free. The same input and routing_version always give the same lane, with the words that decided it and why not the others. The quote is a signed promise that POST /api/run honours. Takes an `X-API-Key` and needs none.
          */
         post: operations["route"];
         delete?: never;
@@ -1065,7 +1221,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Recommended lane, estimated cost and routing posture of a task */
+        /**
+         * Recommended lane, estimated cost and routing posture of a task
+         * @description Recommended lane, estimated cost and routing posture of a task. Needs no credential.
+         */
         post: operations["routingIntel"];
         delete?: never;
         options?: never;
@@ -1082,7 +1241,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Planned: actions routed to outside providers */
+        /**
+         * Planned: actions routed to outside providers
+         * @description Planned: actions routed to outside providers. Needs no credential.
+         */
         post: operations["routeIntent"];
         delete?: never;
         options?: never;
@@ -1099,7 +1261,7 @@ export interface paths {
         };
         /**
          * The hash-chained audit trail of the tenant
-         * @description Newest first. `format=ndjson` exports the chain itself, which `countersign verify` checks without the server.
+         * @description Newest first. `format=ndjson` exports the chain itself, which `countersign verify` checks without the server. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["listAuditEvents"];
         put?: never;
@@ -1117,12 +1279,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Webhook subscriptions */
+        /**
+         * Webhook subscriptions
+         * @description Webhook subscriptions. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listWebhooks"];
         put?: never;
         /**
          * Subscribe to events
-         * @description Deliveries follow Standard Webhooks: headers webhook-id, webhook-timestamp, webhook-signature; body {type, timestamp, data, seq}. At least once, numbered by seq per subscription, retried after about 5 s, 30 s, 2 min, 10 min, 1 h, 4 h, 8 h and 12 h; then, or on 410, the subscription is switched off.
+         * @description Deliveries follow Standard Webhooks: headers webhook-id, webhook-timestamp, webhook-signature; body {type, timestamp, data, seq}. At least once, numbered by seq per subscription, retried after about 5 s, 30 s, 2 min, 10 min, 1 h, 4 h, 8 h and 12 h; then, or on 410, the subscription is switched off. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1138,15 +1303,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One subscription */
+        /**
+         * One subscription
+         * @description One subscription. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getWebhook"];
         put?: never;
         post?: never;
-        /** Delete a subscription */
+        /**
+         * Delete a subscription
+         * @description Delete a subscription. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
-        /** Switch a subscription on or off, or change its address or events */
+        /**
+         * Switch a subscription on or off, or change its address or events
+         * @description Switch a subscription on or off, or change its address or events. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         patch: operations["updateWebhook"];
         trace?: never;
     };
@@ -1159,7 +1333,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replace the signing secret; both sign during an overlap */
+        /**
+         * Replace the signing secret; both sign during an overlap
+         * @description Replace the signing secret; both sign during an overlap. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["rotateWebhookSecret"];
         delete?: never;
         options?: never;
@@ -1176,7 +1353,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a test event to one subscription */
+        /**
+         * Send a test event to one subscription
+         * @description Send a test event to one subscription. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["testWebhook"];
         delete?: never;
         options?: never;
@@ -1191,7 +1371,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The deliveries of a subscription and their outcomes, newest first */
+        /**
+         * The deliveries of a subscription and their outcomes, newest first
+         * @description The deliveries of a subscription and their outcomes, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listWebhookDeliveries"];
         put?: never;
         post?: never;
@@ -1210,7 +1393,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a delivery again, with the same webhook-id */
+        /**
+         * Send a delivery again, with the same webhook-id
+         * @description Send a delivery again, with the same webhook-id. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["replayWebhookDelivery"];
         delete?: never;
         options?: never;
@@ -1227,16 +1413,22 @@ export interface paths {
         };
         /**
          * Alerts, newest first
-         * @description A feature of the plans builder and above; 403 on others.
+         * @description A feature of the plans builder and above; 403 on others. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["listAlerts"];
         put?: never;
-        /** Write an alert of your own */
+        /**
+         * Write an alert of your own
+         * @description Write an alert of your own. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["createAlert"];
         delete?: never;
         options?: never;
         head?: never;
-        /** Mark an alert as read */
+        /**
+         * Mark an alert as read
+         * @description Mark an alert as read. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         patch: operations["readAlert"];
         trace?: never;
     };
@@ -1249,7 +1441,7 @@ export interface paths {
         };
         /**
          * What was spent, over everything governed, by day, spender, team, lane, merchant, tag, key or rail
-         * @description Runs, loops, pre-authorised payments and trades, each once, when they are counted as settled. Budgets, analytics and the control tower agree with it. With `format=csv` or `Accept: text/csv`, the groups as CSV (RFC 4180); the header `X-Next-Cursor` then has the cursor of the next page.
+         * @description Runs, loops, pre-authorised payments and trades, each once, when they are counted as settled. Budgets, analytics and the control tower agree with it. With `format=csv` or `Accept: text/csv`, the groups as CSV (RFC 4180); the header `X-Next-Cursor` then has the cursor of the next page. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["getSpend"];
         put?: never;
@@ -1269,7 +1461,7 @@ export interface paths {
         };
         /**
          * The tenant's runs, spend, cost and latency over a window
-         * @description Counts and sums are exact at every moment; latencies come from a histogram whose steps are a tenth wide.
+         * @description Counts and sums are exact at every moment; latencies come from a histogram whose steps are a tenth wide. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["getAnalytics"];
         put?: never;
@@ -1287,12 +1479,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Current activity, pending decisions and risks */
+        /**
+         * Current activity, pending decisions and risks
+         * @description Current activity, pending decisions and risks. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getControlTower"];
         put?: never;
         /**
          * Freeze an agent everywhere at once, or let it go on
-         * @description A freeze needs a reason. Freezing twice is the same as once; so is unfreezing.
+         * @description A freeze needs a reason. Freezing twice is the same as once; so is unfreezing. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["steerAgent"];
         delete?: never;
@@ -1308,12 +1503,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant’s policies, newest first */
+        /**
+         * The tenant’s policies, newest first
+         * @description The tenant’s policies, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listPolicies"];
         put?: never;
         /**
          * Create a policy, in the legacy or the spend-policy shape
-         * @description Deny wins over review, review over allow. `warn` lets pass and warns, `shadow` only records. It is in force for everything admitted after the answer. 409 when all policies together would have more than 2,000 rules and constraints, 1 MiB of JSON, or more than 64 counters for one action.
+         * @description Deny wins over review, review over allow. `warn` lets pass and warns, `shadow` only records. It is in force for everything admitted after the answer. 409 when all policies together would have more than 2,000 rules and constraints, 1 MiB of JSON, or more than 64 counters for one action. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["createPolicy"];
         delete?: never;
@@ -1331,7 +1529,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replay a draft policy over past runs: what would have changed, in money too */
+        /**
+         * Replay a draft policy over past runs: what would have changed, in money too
+         * @description Replay a draft policy over past runs: what would have changed, in money too. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         post: operations["simulatePolicy"];
         delete?: never;
         options?: never;
@@ -1346,15 +1547,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One policy */
+        /**
+         * One policy
+         * @description One policy. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getPolicy"];
         put?: never;
         post?: never;
-        /** Delete a policy; its versions stay on record */
+        /**
+         * Delete a policy; its versions stay on record
+         * @description Delete a policy; its versions stay on record. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         delete: operations["deletePolicy"];
         options?: never;
         head?: never;
-        /** Change a policy; the change is a new version */
+        /**
+         * Change a policy; the change is a new version
+         * @description Change a policy; the change is a new version. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         patch: operations["updatePolicy"];
         trace?: never;
     };
@@ -1365,7 +1575,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The versions of a policy, newest first */
+        /**
+         * The versions of a policy, newest first
+         * @description The versions of a policy, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listPolicyVersions"];
         put?: never;
         post?: never;
@@ -1382,10 +1595,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant’s budgets, with what is spent and reserved now */
+        /**
+         * The tenant’s budgets, with what is spent and reserved now
+         * @description The tenant’s budgets, with what is spent and reserved now. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getBudgets"];
         put?: never;
-        /** Make a budget or change its limits */
+        /**
+         * Make a budget or change its limits
+         * @description Make a budget or change its limits. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["putBudget"];
         delete?: never;
         options?: never;
@@ -1403,7 +1622,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Delete a budget */
+        /**
+         * Delete a budget
+         * @description Delete a budget. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         delete: operations["deleteBudget"];
         options?: never;
         head?: never;
@@ -1417,10 +1639,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The tenant’s mandates, newest first */
+        /**
+         * The tenant’s mandates, newest first
+         * @description The tenant’s mandates, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listMandates"];
         put?: never;
-        /** Create a mandate: who may spend, how much, where and how long */
+        /**
+         * Create a mandate: who may spend, how much, where and how long
+         * @description Create a mandate: who may spend, how much, where and how long. Needs an `X-API-Key` with the scope `mandate` or `admin`, or a session.
+         */
         post: operations["createMandate"];
         delete?: never;
         options?: never;
@@ -1435,7 +1663,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One mandate */
+        /**
+         * One mandate
+         * @description One mandate. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getMandate"];
         put?: never;
         post?: never;
@@ -1452,7 +1683,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is left of a mandate over all merchants, as a signed statement */
+        /**
+         * What is left of a mandate over all merchants, as a signed statement
+         * @description What is left of a mandate over all merchants, as a signed statement. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getMandateRemaining"];
         put?: never;
         post?: never;
@@ -1471,7 +1705,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a mandate now */
+        /**
+         * End a mandate now
+         * @description End a mandate now. Needs an `X-API-Key` with the scope `mandate` or `admin`, or a session.
+         */
         post: operations["revokeMandate"];
         delete?: never;
         options?: never;
@@ -1486,12 +1723,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Pre-authorisations, newest first */
+        /**
+         * Pre-authorisations, newest first
+         * @description Pre-authorisations, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listPreauths"];
         put?: never;
         /**
          * Ask whether an agent may make a payment; a signed token and a hold if so
-         * @description A pre-authorisation that is not closed within ten minutes is escalated; its hold stays counted until it is closed.
+         * @description A pre-authorisation that is not closed within ten minutes is escalated; its hold stays counted until it is closed. Needs an `X-API-Key` with the scope `run`, or a session.
          */
         post: operations["createPreauth"];
         delete?: never;
@@ -1509,7 +1749,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Report what came of a pre-authorised payment */
+        /**
+         * Report what came of a pre-authorised payment
+         * @description Report what came of a pre-authorised payment. Needs an `X-API-Key` with the scope `run`, or a session.
+         */
         post: operations["closePreauth"];
         delete?: never;
         options?: never;
@@ -1524,7 +1767,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One pre-authorisation; its token while it can be used */
+        /**
+         * One pre-authorisation; its token while it can be used
+         * @description One pre-authorisation; its token while it can be used. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getPreauth"];
         put?: never;
         post?: never;
@@ -1545,7 +1791,7 @@ export interface paths {
         put?: never;
         /**
          * Override one denial: once, in time, for one agent, amount and merchant
-         * @description Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins. Whoever was denied cannot override, and whoever issued an override cannot use it (403); the only active key with scope `control` may do both, and then `self_approved` is true. A key with `mandate_ids` overrides only what was denied under one of these mandates.
+         * @description Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins. Whoever was denied cannot override, and whoever issued an override cannot use it (403); the only active key with scope `control` may do both, and then `self_approved` is true. A key with `mandate_ids` overrides only what was denied under one of these mandates. Needs an `X-API-Key` with the scope `mandate` or `admin`, or a session.
          */
         post: operations["authorize"];
         delete?: never;
@@ -1563,13 +1809,13 @@ export interface paths {
         };
         /**
          * Approval requests, pending or resolved
-         * @description Only core approvals are listed; for `rh` and `cb` the list is empty and `see` says where to look.
+         * @description Only core approvals are listed; for `rh` and `cb` the list is empty and `see` says where to look. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["listApprovals"];
         put?: never;
         /**
          * Approve or reject a pending request
-         * @description Whoever asked cannot decide (403): neither the key that asked, nor a key that made it, was made by it, replaced it or is bound to the same spender. The only active key with scope `control` may, and then `self_approved` is true, unless the tenant has set `self_approval` to `never`. Votes of one identity count once.
+         * @description Whoever asked cannot decide (403): neither the key that asked, nor a key that made it, was made by it, replaced it or is bound to the same spender. The only active key with scope `control` may, and then `self_approved` is true, unless the tenant has set `self_approval` to `never`. Votes of one identity count once. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["resolveApproval"];
         delete?: never;
@@ -1585,7 +1831,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One approval */
+        /**
+         * One approval
+         * @description One approval. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getApproval"];
         put?: never;
         post?: never;
@@ -1602,12 +1851,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The channels through which approvals reach people */
+        /**
+         * The channels through which approvals reach people
+         * @description The channels through which approvals reach people. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         get: operations["listApprovalChannels"];
         put?: never;
         /**
          * Add a channel: e-mail, a Slack-compatible incoming webhook, or a signed webhook
-         * @description Every approval that is requested from now on is sent to each recipient, with a link that shows the action and takes one decision until the approval expires. Delivery is at least once: about 5 s, 30 s, 2 min, 10 min and 30 min after a failed attempt the message is sent again, with another link. A webhook is signed like other webhooks (Standard Webhooks) and has the type `approval.requested`. Your key counts as the same identity as the recipients it adds: they cannot approve what it requested. 503 with `not_configured` when the operator has set no mail server.
+         * @description Every approval that is requested from now on is sent to each recipient, with a link that shows the action and takes one decision until the approval expires. Delivery is at least once: about 5 s, 30 s, 2 min, 10 min and 30 min after a failed attempt the message is sent again, with another link. A webhook is signed like other webhooks (Standard Webhooks) and has the type `approval.requested`. Your key counts as the same identity as the recipients it adds: they cannot approve what it requested. 503 with `not_configured` when the operator has set no mail server. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["createApprovalChannel"];
         delete?: never;
@@ -1623,15 +1875,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One channel with its recipients */
+        /**
+         * One channel with its recipients
+         * @description One channel with its recipients. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         get: operations["getApprovalChannel"];
         put?: never;
         post?: never;
-        /** Delete a channel; links that were sent through it stop working */
+        /**
+         * Delete a channel; links that were sent through it stop working
+         * @description Delete a channel; links that were sent through it stop working. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         delete: operations["deleteApprovalChannel"];
         options?: never;
         head?: never;
-        /** Rename a channel, switch it on or off, or change its address or recipients */
+        /**
+         * Rename a channel, switch it on or off, or change its address or recipients
+         * @description Rename a channel, switch it on or off, or change its address or recipients. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         patch: operations["updateApprovalChannel"];
         trace?: never;
     };
@@ -1644,7 +1905,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a test message, without a link, to every recipient of a channel */
+        /**
+         * Send a test message, without a link, to every recipient of a channel
+         * @description Send a test message, without a link, to every recipient of a channel. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["testApprovalChannel"];
         delete?: never;
         options?: never;
@@ -1659,7 +1923,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The messages of a channel and whether they were sent, newest first */
+        /**
+         * The messages of a channel and whether they were sent, newest first
+         * @description The messages of a channel and whether they were sent, newest first. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         get: operations["listApprovalMessages"];
         put?: never;
         post?: never;
@@ -1676,7 +1943,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Refused and review-required requests with their reasons, newest first */
+        /**
+         * Refused and review-required requests with their reasons, newest first
+         * @description Refused and review-required requests with their reasons, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listDecisions"];
         put?: never;
         post?: never;
@@ -1693,7 +1963,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Why one thing was refused, rule by rule */
+        /**
+         * Why one thing was refused, rule by rule
+         * @description Why one thing was refused, rule by rule. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getDecision"];
         put?: never;
         post?: never;
@@ -1712,16 +1985,19 @@ export interface paths {
         };
         /**
          * The tenant's memories, newest first
-         * @description Narrowed to a session, an agent or a run where one is given. Expired memories are not shown.
+         * @description Narrowed to a session, an agent or a run where one is given. Expired memories are not shown. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["listMemories"];
         put?: never;
         /**
          * Remember something in a session
-         * @description A session keeps its newest 1000 memories and a tenant its newest 10000; older ones are forgotten. A run with `options.include_memory` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy.
+         * @description A session keeps its newest 1000 memories and a tenant its newest 10000; older ones are forgotten. A run with `options.include_memory` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy. Needs an `X-API-Key` with the scope `run` or `control`, or a session.
          */
         post: operations["createMemory"];
-        /** Forget a whole session */
+        /**
+         * Forget a whole session
+         * @description Forget a whole session. Needs an `X-API-Key` with the scope `run` or `control`, or a session.
+         */
         delete: operations["deleteSessionMemory"];
         options?: never;
         head?: never;
@@ -1739,7 +2015,7 @@ export interface paths {
         put?: never;
         /**
          * The memories that fit a query best
-         * @description Full-text search: any word of the query may match, in any of its forms. Better and fresher matches come first; a fresh memory counts up to twice an old one.
+         * @description Full-text search: any word of the query may match, in any of its forms. Better and fresher matches come first; a fresh memory counts up to twice an old one. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         post: operations["searchMemories"];
         delete?: never;
@@ -1755,11 +2031,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One memory */
+        /**
+         * One memory
+         * @description One memory. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getMemory"];
         put?: never;
         post?: never;
-        /** Forget one memory */
+        /**
+         * Forget one memory
+         * @description Forget one memory. Needs an `X-API-Key` with the scope `run` or `control`, or a session.
+         */
         delete: operations["deleteMemory"];
         options?: never;
         head?: never;
@@ -1775,7 +2057,7 @@ export interface paths {
         };
         /**
          * How the lanes did on the committed suite
-         * @description The newest results that `countersign benchmark` has stored; `as_of` is null and `lanes` empty before the first.
+         * @description The newest results that `countersign benchmark` has stored; `as_of` is null and `lanes` empty before the first. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["getBenchmark"];
         put?: never;
@@ -1793,7 +2075,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The contract of the basis API */
+        /**
+         * The contract of the basis API
+         * @description The contract of the basis API. Needs no credential.
+         */
         get: operations["getBasisContract"];
         put?: never;
         post?: never;
@@ -1810,7 +2095,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The covered wrappers */
+        /**
+         * The covered wrappers
+         * @description The covered wrappers. Needs no credential.
+         */
         get: operations["listBasisSymbols"];
         put?: never;
         post?: never;
@@ -1827,7 +2115,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Basis quote of one wrapper */
+        /**
+         * Basis quote of one wrapper
+         * @description Basis quote of one wrapper. Needs no credential.
+         */
         get: operations["getBasisQuote"];
         put?: never;
         post?: never;
@@ -1844,7 +2135,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Wrappers ranked by window_score */
+        /**
+         * Wrappers ranked by window_score
+         * @description Wrappers ranked by window_score. Needs no credential.
+         */
         get: operations["getBasisBoard"];
         put?: never;
         post?: never;
@@ -1861,7 +2155,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Signed attestation of one wrapper */
+        /**
+         * Signed attestation of one wrapper
+         * @description Signed attestation of one wrapper. Needs no credential.
+         */
         get: operations["getBasisAttestation"];
         put?: never;
         post?: never;
@@ -1878,7 +2175,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Past readings of one wrapper */
+        /**
+         * Past readings of one wrapper
+         * @description Past readings of one wrapper. Needs no credential.
+         */
         get: operations["getBasisHistory"];
         put?: never;
         post?: never;
@@ -1895,7 +2195,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The raw body of a source, by its hash */
+        /**
+         * The raw body of a source, by its hash
+         * @description The raw body of a source, by its hash. Needs no credential.
+         */
         get: operations["getBasisEvidence"];
         put?: never;
         post?: never;
@@ -1912,7 +2215,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** New readings as server-sent events */
+        /**
+         * New readings as server-sent events
+         * @description New readings as server-sent events. Needs no credential.
+         */
         get: operations["streamBasis"];
         put?: never;
         post?: never;
@@ -1929,7 +2235,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The resources that can be paid for by x402 */
+        /**
+         * The resources that can be paid for by x402
+         * @description The resources that can be paid for by x402. Needs no credential.
+         */
         get: operations["getX402Discovery"];
         put?: never;
         post?: never;
@@ -1946,7 +2255,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The A2A agent card */
+        /**
+         * The A2A agent card
+         * @description The A2A agent card. Needs no credential.
+         */
         get: operations["getAgentCard"];
         put?: never;
         post?: never;
@@ -1963,7 +2275,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The paid resources with terms and input, as the discovery API of x402 facilitators */
+        /**
+         * The paid resources with terms and input, as the discovery API of x402 facilitators
+         * @description The paid resources with terms and input, as the discovery API of x402 facilitators. Needs no credential.
+         */
         get: operations["listDiscoveryResources"];
         put?: never;
         post?: never;
@@ -1980,7 +2295,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a language model needs to use the service */
+        /**
+         * What a language model needs to use the service
+         * @description What a language model needs to use the service. Needs no credential.
+         */
         get: operations["getLlmsText"];
         put?: never;
         post?: never;
@@ -1997,7 +2315,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same with every operation and its fields */
+        /**
+         * The same with every operation and its fields
+         * @description The same with every operation and its fields. Needs no credential.
+         */
         get: operations["getLlmsFullText"];
         put?: never;
         post?: never;
@@ -2014,7 +2335,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What crawlers may read */
+        /**
+         * What crawlers may read
+         * @description What crawlers may read. Needs no credential.
+         */
         get: operations["getRobotsText"];
         put?: never;
         post?: never;
@@ -2031,7 +2355,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whom to tell about a vulnerability */
+        /**
+         * Whom to tell about a vulnerability
+         * @description Whom to tell about a vulnerability. Needs no credential.
+         */
         get: operations["getSecurityText"];
         put?: never;
         post?: never;
@@ -2050,7 +2377,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A governed trade: executed, put before a person, or refused with the reasons */
+        /**
+         * A governed trade: executed, put before a person, or refused with the reasons
+         * @description A governed trade: executed, put before a person, or refused with the reasons. Needs an `X-API-Key` with the scope `run`, or a session.
+         */
         post: operations["rhRun"];
         delete?: never;
         options?: never;
@@ -2067,7 +2397,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Approve a pending run; it is executed on its stored terms */
+        /**
+         * Approve a pending run; it is executed on its stored terms
+         * @description Approve a pending run; it is executed on its stored terms. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["rhApprove"];
         delete?: never;
         options?: never;
@@ -2082,7 +2415,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The newest receipt of each run, newest first; pending runs included */
+        /**
+         * The newest receipt of each run, newest first; pending runs included
+         * @description The newest receipt of each run, newest first; pending runs included. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listRhReceipts"];
         put?: never;
         post?: never;
@@ -2099,7 +2435,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One receipt, also one that a later receipt of its run has replaced */
+        /**
+         * One receipt, also one that a later receipt of its run has replaced
+         * @description One receipt, also one that a later receipt of its run has replaced. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getRhReceipt"];
         put?: never;
         post?: never;
@@ -2116,7 +2455,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Brokerage runs, newest first; with status=pending_approval those that wait for a person */
+        /**
+         * Brokerage runs, newest first; with status=pending_approval those that wait for a person
+         * @description Brokerage runs, newest first; with status=pending_approval those that wait for a person. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listRhRuns"];
         put?: never;
         post?: never;
@@ -2133,7 +2475,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A brokerage run with its state, checks, fills and receipts */
+        /**
+         * A brokerage run with its state, checks, fills and receipts
+         * @description A brokerage run with its state, checks, fills and receipts. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getRhRun"];
         put?: never;
         post?: never;
@@ -2152,7 +2497,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say no to a pending run, or stop one that has not been executed */
+        /**
+         * Say no to a pending run, or stop one that has not been executed
+         * @description Say no to a pending run, or stop one that has not been executed. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         post: operations["cancelRhRun"];
         delete?: never;
         options?: never;
@@ -2167,7 +2515,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Cash, buying power and positions at each broker */
+        /**
+         * Cash, buying power and positions at each broker
+         * @description Cash, buying power and positions at each broker. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getRhPositions"];
         put?: never;
         post?: never;
@@ -2184,7 +2535,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The default trade policy of each instrument type */
+        /**
+         * The default trade policy of each instrument type
+         * @description The default trade policy of each instrument type. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["listRhPolicies"];
         put?: never;
         post?: never;
@@ -2201,9 +2555,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The default trade policy of an instrument type */
+        /**
+         * The default trade policy of an instrument type
+         * @description The default trade policy of an instrument type. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getRhPolicy"];
-        /** Set the default trade policy of an instrument type */
+        /**
+         * Set the default trade policy of an instrument type
+         * @description Set the default trade policy of an instrument type. Needs an `X-API-Key` with the scope `control`, or a session.
+         */
         put: operations["putRhPolicy"];
         post?: never;
         delete?: never;
@@ -2219,12 +2579,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether trading is switched off */
+        /**
+         * Whether trading is switched off
+         * @description Whether trading is switched off. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
         get: operations["getRhKillSwitch"];
         put?: never;
         /**
          * Switch all trading of the tenant off, or on again
-         * @description Off: pending runs are cancelled, working orders are stopped and new runs are refused. On: new runs are accepted; cancelled ones stay cancelled.
+         * @description Off: pending runs are cancelled, working orders are stopped and new runs are refused. On: new runs are accepted; cancelled ones stay cancelled. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["setRhKillSwitch"];
         delete?: never;
@@ -2240,7 +2603,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Trade receipts of the Coinbase integration, or its account snapshot */
+        /**
+         * Trade receipts of the Coinbase integration, or its account snapshot
+         * @description Trade receipts of the Coinbase integration, or its account snapshot. For the operator, with `X-Admin-Key`.
+         */
         get: operations["listCbReceipts"];
         put?: never;
         post?: never;
@@ -2257,7 +2623,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Redirect to the broker to link an account */
+        /**
+         * Redirect to the broker to link an account
+         * @description Redirect to the broker to link an account. Needs no credential.
+         */
         get: operations["rhAuth"];
         put?: never;
         post?: never;
@@ -2274,7 +2643,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where the broker sends the user back */
+        /**
+         * Where the broker sends the user back
+         * @description Where the broker sends the user back. Needs no credential.
+         */
         get: operations["rhAuthCallback"];
         put?: never;
         post?: never;
@@ -2293,7 +2665,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Mark a linked account as revoked */
+        /**
+         * Mark a linked account as revoked
+         * @description Mark a linked account as revoked. Needs no credential.
+         */
         post: operations["rhAuthRevoke"];
         delete?: never;
         options?: never;
@@ -2313,6 +2688,7 @@ export interface paths {
         /**
          * Moved to /api/settle
          * @deprecated
+         * @description Moved to /api/settle. Needs no credential.
          */
         post: operations["post_settlement_deprecated"];
         delete?: never;
@@ -2331,12 +2707,14 @@ export interface paths {
         /**
          * Moved to /api/onboard
          * @deprecated
+         * @description Moved to /api/onboard. Needs no credential.
          */
         get: operations["get_onboarding_deprecated"];
         put?: never;
         /**
          * Moved to /api/onboard
          * @deprecated
+         * @description Moved to /api/onboard. Needs no credential.
          */
         post: operations["post_onboarding_deprecated"];
         delete?: never;
@@ -2354,7 +2732,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Test USDC on the embedded chain */
+        /**
+         * Test USDC on the embedded chain
+         * @description Test USDC on the embedded chain. Needs no credential.
+         */
         post: operations["devFaucet"];
         delete?: never;
         options?: never;
@@ -2373,7 +2754,7 @@ export interface paths {
         put?: never;
         /**
          * JSON-RPC of the embedded chain
-         * @description One request or a batch of at most 50, each of which counts against the limit of the address. Unless limits are off, gas is bounded, eth_getLogs takes at most 2,000 blocks, and calls that take long wait for their turn (error -32005). Not in production.
+         * @description One request or a batch of at most 50, each of which counts against the limit of the address. Unless limits are off, gas is bounded, eth_getLogs takes at most 2,000 blocks, and calls that take long wait for their turn (error -32005). Not in production. Needs no credential.
          */
         post: operations["devRpc"];
         delete?: never;
@@ -2391,7 +2772,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** x402 facilitator: verify */
+        /**
+         * x402 facilitator: verify
+         * @description x402 facilitator: verify. Needs no credential.
+         */
         post: operations["facilitator_verify"];
         delete?: never;
         options?: never;
@@ -2408,7 +2792,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** x402 facilitator: settle */
+        /**
+         * x402 facilitator: settle
+         * @description x402 facilitator: settle. Needs no credential.
+         */
         post: operations["facilitator_settle"];
         delete?: never;
         options?: never;
@@ -2423,7 +2810,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** x402 facilitator: what it settles */
+        /**
+         * x402 facilitator: what it settles
+         * @description x402 facilitator: what it settles. Needs no credential.
+         */
         get: operations["facilitator_supported"];
         put?: never;
         post?: never;
@@ -3134,6 +3524,10 @@ export interface components {
                 price_per_verified_success_usdc: number | null;
             }[];
         };
+        BillingPortal: {
+            /** Format: uri */
+            url: string;
+        };
         Budget: {
             budget_id: string;
             scope: {
@@ -3198,6 +3592,9 @@ export interface components {
                 currency: string;
             };
             type: string;
+        };
+        ChannelTestRequest: {
+            idempotency_key?: string;
         };
         ConsistencyResponse: {
             origin: string;
@@ -3320,6 +3717,9 @@ export interface components {
             has_more: boolean;
             next_cursor: string | null;
         };
+        DeliveryRequest: {
+            idempotency_key?: string;
+        };
         /** @description did:web document of the service. */
         DidResponse: {
             "@context": string[];
@@ -3376,6 +3776,7 @@ export interface components {
          * @description The error as a stable code and a message.
          */
         ErrorResponse: {
+            /** @enum {string} */
             error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
             message: string;
             code?: string;
@@ -3443,6 +3844,7 @@ export interface components {
         };
         /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
         GovernanceRefusal: {
+            /** @enum {string} */
             error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
             message: string;
             code?: string;
@@ -3672,54 +4074,79 @@ export interface components {
             created_at: string;
             revoked_at: string | null;
         };
+        /** @description How often: one payment in each calendar window (UTC), and so many in all. */
+        MandateAgentRecurrence: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "MandateAgentRecurrence";
+            frequency: "ON_DEMAND" | "DAILY" | "WEEKLY" | "BIWEEKLY" | "MONTHLY" | "QUARTERLY" | "ANNUALLY";
+            max_occurrences?: number;
+        };
+        /** @description Who may be paid: by id, name or website. */
+        MandateAllowedPayees: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "MandateAllowedPayees";
+            allowed: (string | {
+                id?: string;
+                name?: string;
+                website?: string;
+            })[];
+        };
+        /** @description What one payment may be. */
+        MandateAmountRange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "MandateAmountRange";
+            /** @description USDC. */
+            currency: string;
+            /** @description A number is USDC; a text is atomic units. */
+            min?: number | string;
+            /** @description A number is USDC; a text is atomic units. */
+            max: number | string;
+        };
+        /** @description The most that all payments together may be, over all merchants. */
+        MandateBudget: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "MandateBudget";
+            /** @description USDC. */
+            currency: string;
+            /** @description A number is USDC; a text is atomic units. */
+            max: number | string;
+        };
         /** @description Who may spend, how much, where and how long. Without `expires_at` it lasts a year. */
         MandateCreate: {
             name: string;
             agent_id?: string;
             /** @description Only this key may spend under it. Rotating the key does not lose it. */
             holder_key_id?: string;
-            constraints: ({
-                /** @enum {string} */
-                type: "payment.amount_range";
-                /** @description USDC. */
-                currency: string;
-                /** @description A number is USDC; a text is atomic units. */
-                min?: number | string;
-                /** @description A number is USDC; a text is atomic units. */
-                max: number | string;
-            } | {
-                /** @enum {string} */
-                type: "payment.allowed_payees";
-                allowed: (string | {
-                    id?: string;
-                    name?: string;
-                    website?: string;
-                })[];
-            } | {
-                /** @enum {string} */
-                type: "payment.budget";
-                /** @description USDC. */
-                currency: string;
-                /** @description A number is USDC; a text is atomic units. */
-                max: number | string;
-            } | {
-                /** @enum {string} */
-                type: "payment.agent_recurrence";
-                frequency: "ON_DEMAND" | "DAILY" | "WEEKLY" | "BIWEEKLY" | "MONTHLY" | "QUARTERLY" | "ANNUALLY";
-                max_occurrences?: number;
-            } | {
-                /** @enum {string} */
-                type: "payment.execution_date";
-                /** @description A date or a time, ISO 8601. */
-                not_before?: string;
-                /** @description A date or a time, ISO 8601. */
-                not_after?: string;
-            })[];
+            constraints: (components["schemas"]["MandateAmountRange"] | components["schemas"]["MandateAllowedPayees"] | components["schemas"]["MandateBudget"] | components["schemas"]["MandateAgentRecurrence"] | components["schemas"]["MandateExecutionDate"])[];
             /** Format: date-time */
             starts_at?: string;
             /** Format: date-time */
             expires_at?: string;
             idempotency_key?: string;
+        };
+        /** @description When a payment may be made. */
+        MandateExecutionDate: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "MandateExecutionDate";
+            /** @description A date or a time, ISO 8601. */
+            not_before?: string;
+            /** @description A date or a time, ISO 8601. */
+            not_after?: string;
         };
         MandateRevoke: {
             reason?: string;
@@ -4199,6 +4626,7 @@ export interface components {
         };
         /** @description Refused by a policy, a budget or a mandate; nothing is held. */
         PreauthRejected: {
+            /** @enum {string} */
             error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
             message: string;
             code?: string;
@@ -5285,6 +5713,9 @@ export interface components {
             has_more: boolean;
             next_after: string | null;
         };
+        SessionEnded: {
+            ended: boolean;
+        };
         SessionRequest: {
             api_key: string;
         };
@@ -5834,16 +6265,19 @@ export type BasisQuote = components['schemas']['BasisQuote'];
 export type BasisSymbol = components['schemas']['BasisSymbol'];
 export type BasisSymbolsResponse = components['schemas']['BasisSymbolsResponse'];
 export type BenchmarkResponse = components['schemas']['BenchmarkResponse'];
+export type BillingPortal = components['schemas']['BillingPortal'];
 export type Budget = components['schemas']['Budget'];
 export type BudgetConfigResponse = components['schemas']['BudgetConfigResponse'];
 export type BudgetUpdateRequest = components['schemas']['BudgetUpdateRequest'];
 export type CapabilitiesResponse = components['schemas']['CapabilitiesResponse'];
 export type CbAccount = components['schemas']['CbAccount'];
+export type ChannelTestRequest = components['schemas']['ChannelTestRequest'];
 export type ConsistencyResponse = components['schemas']['ConsistencyResponse'];
 export type ControlTowerRequest = components['schemas']['ControlTowerRequest'];
 export type ControlTowerResponse = components['schemas']['ControlTowerResponse'];
 export type Decision = components['schemas']['Decision'];
 export type DecisionsResponse = components['schemas']['DecisionsResponse'];
+export type DeliveryRequest = components['schemas']['DeliveryRequest'];
 export type DidResponse = components['schemas']['DidResponse'];
 export type DiscoveryResources = components['schemas']['DiscoveryResources'];
 export type EnvCheckResponse = components['schemas']['EnvCheckResponse'];
@@ -5871,7 +6305,12 @@ export type Loop = components['schemas']['Loop'];
 export type LoopRequest = components['schemas']['LoopRequest'];
 export type LoopSuccessResponse = components['schemas']['LoopSuccessResponse'];
 export type Mandate = components['schemas']['Mandate'];
+export type MandateAgentRecurrence = components['schemas']['MandateAgentRecurrence'];
+export type MandateAllowedPayees = components['schemas']['MandateAllowedPayees'];
+export type MandateAmountRange = components['schemas']['MandateAmountRange'];
+export type MandateBudget = components['schemas']['MandateBudget'];
 export type MandateCreate = components['schemas']['MandateCreate'];
+export type MandateExecutionDate = components['schemas']['MandateExecutionDate'];
 export type MandateRevoke = components['schemas']['MandateRevoke'];
 export type MandatesResponse = components['schemas']['MandatesResponse'];
 export type MeResponse = components['schemas']['MeResponse'];
@@ -5953,6 +6392,7 @@ export type RunRequest = components['schemas']['RunRequest'];
 export type RunSuccessResponse = components['schemas']['RunSuccessResponse'];
 export type RunSummary = components['schemas']['RunSummary'];
 export type RunsResponse = components['schemas']['RunsResponse'];
+export type SessionEnded = components['schemas']['SessionEnded'];
 export type SessionRequest = components['schemas']['SessionRequest'];
 export type SessionResponse = components['schemas']['SessionResponse'];
 export type SettleRequest = components['schemas']['SettleRequest'];
@@ -6004,6 +6444,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "redis": "ok",
+                     *       "supabase": "ok",
+                     *       "workers": 1,
+                     *       "workers_ready": 1,
+                     *       "background": "running",
+                     *       "draining": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["HealthResponse"];
                 };
             };
@@ -6036,12 +6487,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "missing_required": [
+                     *         "missing required"
+                     *       ],
+                     *       "services": {},
+                     *       "encryption_rotation": {
+                     *         "state": "none",
+                     *         "remaining": {}
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["EnvCheckResponse"];
                 };
             };
@@ -6083,12 +6547,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "product_layers": [
+                     *         "product layer"
+                     *       ],
+                     *       "free_endpoints": [
+                     *         "free endpoint"
+                     *       ],
+                     *       "paid_endpoints": [
+                     *         "paid endpoint"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CapabilitiesResponse"];
                 };
             };
@@ -6130,12 +6607,154 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "pricing_version": "2026-11-01",
+                     *       "cost_model": "cost model",
+                     *       "product": "product",
+                     *       "service": "service",
+                     *       "currency": "USDC",
+                     *       "network": "eip155:8453",
+                     *       "settlement_asset": "USDC",
+                     *       "settlement_network_name": "settlement network name",
+                     *       "orchestration_fee_usdc": 0.005,
+                     *       "price_note": "price note",
+                     *       "summary": "summary",
+                     *       "primary_paid_endpoint": "primary paid endpoint",
+                     *       "secondary_paid_endpoint": "secondary paid endpoint",
+                     *       "cheap_test": {
+                     *         "agent_id": "analyst-v1",
+                     *         "endpoint": "endpoint",
+                     *         "price_usdc": 0.025,
+                     *         "note": "note"
+                     *       },
+                     *       "default_router_run": {
+                     *         "endpoint": "endpoint",
+                     *         "entry_price_usdc": 1,
+                     *         "typical_range_usdc": {
+                     *           "min": 1,
+                     *           "max": 1
+                     *         },
+                     *         "note": "note"
+                     *       },
+                     *       "agents": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "display_name": "display name",
+                     *           "description": "description",
+                     *           "tier": "tier",
+                     *           "category": "category",
+                     *           "recommended_use": "recommended use",
+                     *           "endpoint": "endpoint",
+                     *           "base_price_usdc": 0.02,
+                     *           "orchestration_fee_usdc": 0.005,
+                     *           "price_usdc": 0.025,
+                     *           "estimated_cost_usd": 1,
+                     *           "estimated_margin_usd": 1,
+                     *           "margin_percent": 1
+                     *         }
+                     *       ],
+                     *       "lanes": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "display_name": "display name",
+                     *           "description": "description",
+                     *           "tier": "tier",
+                     *           "category": "category",
+                     *           "recommended_use": "recommended use",
+                     *           "endpoint": "endpoint",
+                     *           "base_price_usdc": 0.02,
+                     *           "orchestration_fee_usdc": 0.005,
+                     *           "price_usdc": 0.025,
+                     *           "estimated_cost_usd": 1,
+                     *           "estimated_margin_usd": 1,
+                     *           "margin_percent": 1
+                     *         }
+                     *       ],
+                     *       "default": {
+                     *         "agent_id": "analyst-v1",
+                     *         "display_name": "display name",
+                     *         "description": "description",
+                     *         "tier": "tier",
+                     *         "category": "category",
+                     *         "recommended_use": "recommended use",
+                     *         "endpoint": "endpoint",
+                     *         "base_price_usdc": 0.02,
+                     *         "orchestration_fee_usdc": 0.005,
+                     *         "price_usdc": 0.025,
+                     *         "estimated_cost_usd": 1,
+                     *         "estimated_margin_usd": 1,
+                     *         "margin_percent": 1
+                     *       },
+                     *       "discovery": {
+                     *         "free_endpoints": [
+                     *           {
+                     *             "path": "path",
+                     *             "purpose": "purpose"
+                     *           }
+                     *         ],
+                     *         "note": "note"
+                     *       },
+                     *       "paid_execution": [
+                     *         {
+                     *           "path": "path",
+                     *           "pricing_type": "pricing type",
+                     *           "from_usdc": 1,
+                     *           "to_usdc": 1,
+                     *           "recommended": true,
+                     *           "purpose": "purpose"
+                     *         }
+                     *       ],
+                     *       "governance": {
+                     *         "supported": true,
+                     *         "inputs": [
+                     *           "Revenue was 120, 135, 128 and 190. What stands out?"
+                     *         ],
+                     *         "outcomes": [
+                     *           "outcome"
+                     *         ],
+                     *         "stable_error_codes": [
+                     *           "stable error code"
+                     *         ]
+                     *       },
+                     *       "routed_actions": {
+                     *         "path": "path",
+                     *         "pricing_type": "pricing type",
+                     *         "status": "status",
+                     *         "description": "description",
+                     *         "fee_models": [
+                     *           "fee model"
+                     *         ]
+                     *       },
+                     *       "example_prices": [
+                     *         {
+                     *           "category": "category",
+                     *           "endpoint": "endpoint",
+                     *           "estimated_total_usdc": 1,
+                     *           "note": "note"
+                     *         }
+                     *       ],
+                     *       "monetization_logic": {
+                     *         "principle": "principle",
+                     *         "why": [
+                     *           "why"
+                     *         ]
+                     *       },
+                     *       "marketplace_hints": {
+                     *         "category": "category",
+                     *         "tags": [
+                     *           "tag"
+                     *         ]
+                     *       },
+                     *       "docs": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["PricingSurfaceResponse"];
                 };
             };
@@ -6182,12 +6801,50 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "providers": [
+                     *         {
+                     *           "id": "id",
+                     *           "name": "Operations",
+                     *           "resource": "resource",
+                     *           "description": "description",
+                     *           "category": "category",
+                     *           "network": "eip155:8453",
+                     *           "tags": [
+                     *             "tag"
+                     *           ],
+                     *           "trusted": true,
+                     *           "trust": {
+                     *             "score": 0.97,
+                     *             "receipts": 1,
+                     *             "success_rate": 1,
+                     *             "last_seen_at": "last seen at"
+                     *           },
+                     *           "pricing": {
+                     *             "scheme": "scheme",
+                     *             "from_usdc": 1,
+                     *             "to_usdc": 1
+                     *           },
+                     *           "accepts": [
+                     *             {
+                     *               "scheme": "scheme",
+                     *               "network": "eip155:8453",
+                     *               "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *               "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc"
+                     *             }
+                     *           ],
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ProvidersResponse"];
                 };
             };
@@ -6238,12 +6895,40 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "agents": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "display_name": "display name",
+                     *           "description": "description",
+                     *           "tier": "tier",
+                     *           "category": "category",
+                     *           "recommended_use": "recommended use",
+                     *           "endpoint": "endpoint",
+                     *           "base_price_usdc": 0.02,
+                     *           "orchestration_fee_usdc": 0.005,
+                     *           "price_usdc": 0.025,
+                     *           "estimated_cost_usd": 1,
+                     *           "estimated_margin_usd": 1,
+                     *           "margin_percent": 1,
+                     *           "status": "active",
+                     *           "stats": {
+                     *             "runs": 1,
+                     *             "success_rate": 1,
+                     *             "p50_ms": 1,
+                     *             "p95_ms": 1
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["AgentsResponse"];
                 };
             };
@@ -6285,12 +6970,35 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "lanes": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "display_name": "display name",
+                     *           "description": "description",
+                     *           "tier": "tier",
+                     *           "category": "category",
+                     *           "recommended_use": "recommended use",
+                     *           "endpoint": "endpoint",
+                     *           "base_price_usdc": 0.02,
+                     *           "orchestration_fee_usdc": 0.005,
+                     *           "price_usdc": 0.025,
+                     *           "estimated_cost_usd": 1,
+                     *           "estimated_margin_usd": 1,
+                     *           "margin_percent": 1,
+                     *           "status": "active",
+                     *           "model": "offline-analyst-3"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["LanesResponse"];
                 };
             };
@@ -6332,12 +7040,35 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "lanes": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "display_name": "display name",
+                     *           "description": "description",
+                     *           "tier": "tier",
+                     *           "category": "category",
+                     *           "recommended_use": "recommended use",
+                     *           "endpoint": "endpoint",
+                     *           "base_price_usdc": 0.02,
+                     *           "orchestration_fee_usdc": 0.005,
+                     *           "price_usdc": 0.025,
+                     *           "estimated_cost_usd": 1,
+                     *           "estimated_margin_usd": 1,
+                     *           "margin_percent": 1,
+                     *           "status": "active",
+                     *           "model": "offline-analyst-3"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["LanesResponse"];
                 };
             };
@@ -6379,16 +7110,43 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "display_name": "display name",
+                 *       "category": "category",
+                 *       "base_price_usdc": 0.02,
+                 *       "agent_id": "analyst-v1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LaneCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "agent_id": "analyst-v1",
+                     *       "display_name": "display name",
+                     *       "description": "description",
+                     *       "tier": "tier",
+                     *       "category": "category",
+                     *       "recommended_use": "recommended use",
+                     *       "endpoint": "endpoint",
+                     *       "base_price_usdc": 0.02,
+                     *       "orchestration_fee_usdc": 0.005,
+                     *       "price_usdc": 0.025,
+                     *       "estimated_cost_usd": 1,
+                     *       "estimated_margin_usd": 1,
+                     *       "margin_percent": 1,
+                     *       "status": "active",
+                     *       "model": "offline-analyst-3"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Lane"];
                 };
             };
@@ -6471,18 +7229,38 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example analyst-v1 */
                 agent_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "agent_id": "analyst-v1",
+                     *       "display_name": "display name",
+                     *       "description": "description",
+                     *       "tier": "tier",
+                     *       "category": "category",
+                     *       "recommended_use": "recommended use",
+                     *       "endpoint": "endpoint",
+                     *       "base_price_usdc": 0.02,
+                     *       "orchestration_fee_usdc": 0.005,
+                     *       "price_usdc": 0.025,
+                     *       "estimated_cost_usd": 1,
+                     *       "estimated_margin_usd": 1,
+                     *       "margin_percent": 1,
+                     *       "status": "active",
+                     *       "model": "offline-analyst-3"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Lane"];
                 };
             };
@@ -6538,22 +7316,47 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example analyst-v1 */
                 agent_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "display_name": "display name"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LaneUpdate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "agent_id": "analyst-v1",
+                     *       "display_name": "display name",
+                     *       "description": "description",
+                     *       "tier": "tier",
+                     *       "category": "category",
+                     *       "recommended_use": "recommended use",
+                     *       "endpoint": "endpoint",
+                     *       "base_price_usdc": 0.02,
+                     *       "orchestration_fee_usdc": 0.005,
+                     *       "price_usdc": 0.025,
+                     *       "estimated_cost_usd": 1,
+                     *       "estimated_margin_usd": 1,
+                     *       "margin_percent": 1,
+                     *       "status": "active",
+                     *       "model": "offline-analyst-3"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Lane"];
                 };
             };
@@ -6640,12 +7443,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "endpoint": "endpoint",
+                     *       "required": [
+                     *         "required"
+                     *       ],
+                     *       "optional": [
+                     *         "optional"
+                     *       ],
+                     *       "steps": [
+                     *         "step"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["OnboardingGuide"];
                 };
             };
@@ -6681,22 +7498,42 @@ export interface operations {
     onboard: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "org_name": "Example Org",
+                 *       "email": "agents@example.com"
+                 *     }
+                 */
                 "application/json": components["schemas"]["OnboardRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "api_key": "csk_live_shown_once",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "plan": "free",
+                     *       "next_steps": [
+                     *         "next step"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["OnboardResponse"];
                 };
             };
@@ -6783,12 +7620,32 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "orgId": "orgId",
+                     *       "org_name": "Example Org",
+                     *       "email": "agents@example.com",
+                     *       "plan": "free",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "role": "admin",
+                     *       "auth": "key",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["MeResponse"];
                 };
             };
@@ -6848,12 +7705,27 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "plan": "free",
+                     *       "features": {},
+                     *       "limits": {},
+                     *       "usage": {
+                     *         "runs": 1,
+                     *         "spend_usdc": 1,
+                     *         "webhook_subscriptions": 1,
+                     *         "api_keys": 1,
+                     *         "since": "2026-11-16T09:30:00.000Z"
+                     *       },
+                     *       "renews_at": "renews at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["MyPlanResponse"];
                 };
             };
@@ -6913,12 +7785,17 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "self_approval": "single_key"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TenantSettings"];
                 };
             };
@@ -6978,16 +7855,26 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "self_approval": "single_key"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TenantSettings"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "self_approval": "single_key"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TenantSettings"];
                 };
             };
@@ -7078,12 +7965,39 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "key_prefix": "csk_live_ab12",
+                     *           "scopes": [
+                     *             "scope"
+                     *           ],
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "mandate_ids": [
+                     *             "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *           ],
+                     *           "created_by": "created by",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "revoked_at": "revoked at",
+                     *           "replaced_by": "replaced by"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeysResponse"];
                 };
             };
@@ -7146,22 +8060,55 @@ export interface operations {
     createOwnKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Operations",
+                 *       "scopes": [
+                 *         "read"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["OwnApiKeyCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "revoked_at": "revoked at",
+                     *       "replaced_by": "replaced by",
+                     *       "api_key": "csk_live_shown_once"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeyCreated"];
                 };
             };
@@ -7253,18 +8200,40 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example key_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 key_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "revoked_at": "revoked at",
+                     *       "replaced_by": "replaced by"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
@@ -7338,18 +8307,40 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example key_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 key_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "revoked_at": "revoked at",
+                     *       "replaced_by": "replaced by"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
@@ -7421,24 +8412,70 @@ export interface operations {
     rotateOwnKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example key_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 key_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["ApiKeyRotate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "revoked_at": "revoked at",
+                     *       "replaced_by": "replaced by",
+                     *       "api_key": "csk_live_shown_once",
+                     *       "replaces": {
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "name": "Operations",
+                     *         "key_prefix": "csk_live_ab12",
+                     *         "scopes": [
+                     *           "scope"
+                     *         ],
+                     *         "spender": "research-bot",
+                     *         "team": "research",
+                     *         "mandate_ids": [
+                     *           "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *         ],
+                     *         "created_by": "created by",
+                     *         "created_at": "2026-11-16T09:30:00.000Z",
+                     *         "expires_at": "2026-11-16T10:30:00.000Z",
+                     *         "revoked_at": "revoked at",
+                     *         "replaced_by": "replaced by"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeyRotated"];
                 };
             };
@@ -7543,12 +8580,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "csrf_token": "csrf token",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
@@ -7617,16 +8661,28 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "api_key": "csk_live_shown_once"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SessionRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "csrf_token": "csrf token",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
@@ -7713,15 +8769,18 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        ended: boolean;
-                    };
+                    /**
+                     * @example {
+                     *       "ended": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SessionEnded"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -7795,12 +8854,31 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenants": [
+                     *         {
+                     *           "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "org_name": "Example Org",
+                     *           "email": "agents@example.com",
+                     *           "use_case": "use case",
+                     *           "plan": "free",
+                     *           "status": "active",
+                     *           "billing_customer_id": "billing customer id",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TenantsResponse"];
                 };
             };
@@ -7854,22 +8932,47 @@ export interface operations {
     createTenant: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "org_name": "Example Org",
+                 *       "email": "agents@example.com"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TenantCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "org_name": "Example Org",
+                     *       "email": "agents@example.com",
+                     *       "use_case": "use case",
+                     *       "plan": "free",
+                     *       "status": "active",
+                     *       "billing_customer_id": "billing customer id",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z",
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "api_key": "csk_live_shown_once",
+                     *       "key_prefix": "csk_live_ab12"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TenantCreated"];
                 };
             };
@@ -7952,18 +9055,32 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "org_name": "Example Org",
+                     *       "email": "agents@example.com",
+                     *       "use_case": "use case",
+                     *       "plan": "free",
+                     *       "status": "active",
+                     *       "billing_customer_id": "billing customer id",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
@@ -8028,22 +9145,41 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "org_name": "Example Org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TenantUpdate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "org_name": "Example Org",
+                     *       "email": "agents@example.com",
+                     *       "use_case": "use case",
+                     *       "plan": "free",
+                     *       "status": "active",
+                     *       "billing_customer_id": "billing customer id",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
@@ -8130,18 +9266,46 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "key_prefix": "csk_live_ab12",
+                     *           "scopes": [
+                     *             "scope"
+                     *           ],
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "mandate_ids": [
+                     *             "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *           ],
+                     *           "created_by": "created by",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "revoked_at": "revoked at",
+                     *           "replaced_by": "replaced by"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeysResponse"];
                 };
             };
@@ -8204,24 +9368,51 @@ export interface operations {
     createKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["ApiKeyCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "revoked_at": "revoked at",
+                     *       "replaced_by": "replaced by",
+                     *       "api_key": "csk_live_shown_once"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeyCreated"];
                 };
             };
@@ -8322,18 +9513,40 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example key_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 key_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "revoked_at": "revoked at",
+                     *       "replaced_by": "replaced by"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
@@ -8396,24 +9609,70 @@ export interface operations {
     rotateKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example key_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 key_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["ApiKeyRotate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "scopes": [
+                     *         "scope"
+                     *       ],
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "mandate_ids": [
+                     *         "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "revoked_at": "revoked at",
+                     *       "replaced_by": "replaced by",
+                     *       "api_key": "csk_live_shown_once",
+                     *       "replaces": {
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "name": "Operations",
+                     *         "key_prefix": "csk_live_ab12",
+                     *         "scopes": [
+                     *           "scope"
+                     *         ],
+                     *         "spender": "research-bot",
+                     *         "team": "research",
+                     *         "mandate_ids": [
+                     *           "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *         ],
+                     *         "created_by": "created by",
+                     *         "created_at": "2026-11-16T09:30:00.000Z",
+                     *         "expires_at": "2026-11-16T10:30:00.000Z",
+                     *         "revoked_at": "revoked at",
+                     *         "replaced_by": "replaced by"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeyRotated"];
                 };
             };
@@ -8511,12 +9770,18 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "plan": "free",
+                     *       "features": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["PlanResponse"];
                 };
             };
@@ -8567,16 +9832,18 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uri */
-                        url: string;
-                    };
+                    /**
+                     * @example {
+                     *       "url": "https://example.com/hook"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BillingPortal"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -8638,23 +9905,101 @@ export interface operations {
     run: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description An x402 version 2 payment for the `PAYMENT-REQUIRED` of the 402, as base64 of its JSON. Send it again, unchanged, after a 503. */
+                "PAYMENT-SIGNATURE"?: string;
+                /** @description The same for x402 version 1. Send one of the two. */
+                "X-PAYMENT"?: string;
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+                /** @description Optional: the run then belongs to this tenant, with its budgets and policies. */
+                "X-API-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         /** @description A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`. */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "task": "Revenue was 120, 135, 128 and 190. What stands out?",
+                 *       "budget": {
+                 *         "max_price_usdc": 0.05
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["RunRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
+                    /** @description The settlement for clients of x402 version 2, as base64 of its JSON. */
+                    "PAYMENT-RESPONSE"?: string;
+                    /** @description The settlement for clients of x402 version 1. */
+                    "X-PAYMENT-RESPONSE"?: string;
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "completed",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "loop_id": "loop_01a1e237-b8a3-77d5-99c8-b0fad78a6ec9",
+                     *       "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "agent_id": "analyst-v1",
+                     *       "output": "The last quarter rose by 48 percent.",
+                     *       "price_usdc": 0.025,
+                     *       "amount": "25000",
+                     *       "route": {},
+                     *       "pricing": {
+                     *         "base_price_usdc": 0.02,
+                     *         "orchestration_fee_usdc": 0.005,
+                     *         "price_usdc": 0.025,
+                     *         "pricing_version": "2026-11-01"
+                     *       },
+                     *       "decision": "decision",
+                     *       "budget_outcome": "budget outcome",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "policy_applied": [
+                     *         {}
+                     *       ],
+                     *       "evidence": {
+                     *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
+                     *         "input_hash": "input hash",
+                     *         "output_hash": "output hash",
+                     *         "salt": "salt"
+                     *       },
+                     *       "verification": {},
+                     *       "settlement": {
+                     *         "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "status": "status",
+                     *         "method": "method",
+                     *         "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *         "network": "eip155:8453",
+                     *         "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *         "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *         "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc",
+                     *         "amount": "25000"
+                     *       },
+                     *       "memory": {
+                     *         "read": [
+                     *           "read"
+                     *         ],
+                     *         "written": "written"
+                     *       },
+                     *       "receipt": {},
+                     *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "execution": {},
+                     *       "audit": {
+                     *         "event_id": "event id",
+                     *         "seq": 1,
+                     *         "hash": "hash"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunSuccessResponse"];
                 };
             };
@@ -8679,6 +10024,8 @@ export interface operations {
             /** @description x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body. */
             402: {
                 headers: {
+                    /** @description The terms of x402 version 2, as base64 of their JSON. */
+                    "PAYMENT-REQUIRED"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8771,22 +10118,86 @@ export interface operations {
     loop: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description An x402 version 2 payment for the `PAYMENT-REQUIRED` of the 402, as base64 of its JSON. Send it again, unchanged, after a 503. */
+                "PAYMENT-SIGNATURE"?: string;
+                /** @description The same for x402 version 1. Send one of the two. */
+                "X-PAYMENT"?: string;
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+                /** @description Optional: the run then belongs to this tenant, with its budgets and policies. */
+                "X-API-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "input": "Summarise in one sentence: the meeting moved to Friday."
+                 *     }
+                 */
                 "application/json": components["schemas"]["LoopRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
+                    /** @description The settlement for clients of x402 version 2, as base64 of its JSON. */
+                    "PAYMENT-RESPONSE"?: string;
+                    /** @description The settlement for clients of x402 version 1. */
+                    "X-PAYMENT-RESPONSE"?: string;
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "success",
+                     *       "paid": true,
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "loop_id": "loop_01a1e237-b8a3-77d5-99c8-b0fad78a6ec9",
+                     *       "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "agent_id": "analyst-v1",
+                     *       "output": "The last quarter rose by 48 percent.",
+                     *       "actions": [
+                     *         {}
+                     *       ],
+                     *       "cost_estimate": {
+                     *         "estimated_cost_usd": 1,
+                     *         "currency": "USD"
+                     *       },
+                     *       "price_usdc": 0.025,
+                     *       "amount": "25000",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "evidence": {
+                     *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
+                     *         "input_hash": "input hash",
+                     *         "output_hash": "output hash",
+                     *         "salt": "salt"
+                     *       },
+                     *       "verification": {},
+                     *       "receipt": {},
+                     *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "settlement": {
+                     *         "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "status": "status",
+                     *         "method": "method",
+                     *         "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *         "network": "eip155:8453",
+                     *         "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *         "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *         "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc",
+                     *         "amount": "25000"
+                     *       },
+                     *       "audit": {
+                     *         "event_id": "event id",
+                     *         "seq": 1,
+                     *         "hash": "hash"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["LoopSuccessResponse"];
                 };
             };
@@ -8811,6 +10222,8 @@ export interface operations {
             /** @description x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body. */
             402: {
                 headers: {
+                    /** @description The terms of x402 version 2, as base64 of their JSON. */
+                    "PAYMENT-REQUIRED"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8914,12 +10327,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "loops": [
+                     *         {
+                     *           "loop_id": "loop_01a1e237-b8a3-77d5-99c8-b0fad78a6ec9",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "agent_id": "analyst-v1",
+                     *           "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "paid": true,
+                     *           "price_usdc": 0.025,
+                     *           "grade": "A",
+                     *           "output_hash": "output hash"
+                     *         }
+                     *       ],
+                     *       "count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["RecentLoopsResponse"];
                 };
             };
@@ -8997,12 +10428,29 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "runs": [
+                     *         {
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "outcome": "outcome",
+                     *           "action": "action",
+                     *           "agent_id": "analyst-v1",
+                     *           "price_usdc": 0.025,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_after": "next after"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunsResponse"];
                 };
             };
@@ -9067,18 +10515,34 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "outcome": "outcome",
+                     *       "action": "action",
+                     *       "agent_id": "analyst-v1",
+                     *       "price_usdc": 0.025,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "answer": {
+                     *         "status": 1,
+                     *         "body": {}
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Run"];
                 };
             };
@@ -9150,22 +10614,53 @@ export interface operations {
     settle: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["SettleRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "pending",
+                     *       "method": "method",
+                     *       "network": "eip155:8453",
+                     *       "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *       "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *       "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "nonce": "nonce",
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *       "block": 1,
+                     *       "reason": "Above the usual amount",
+                     *       "attempts": 1,
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "refund": {
+                     *         "payout_id": "payout id",
+                     *         "status": "status",
+                     *         "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718"
+                     *       },
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Settlement"];
                 };
             };
@@ -9266,18 +10761,46 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "pending",
+                     *       "method": "method",
+                     *       "network": "eip155:8453",
+                     *       "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *       "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *       "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "nonce": "nonce",
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *       "block": 1,
+                     *       "reason": "Above the usual amount",
+                     *       "attempts": 1,
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "refund": {
+                     *         "payout_id": "payout id",
+                     *         "status": "status",
+                     *         "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718"
+                     *       },
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Settlement"];
                 };
             };
@@ -9361,12 +10884,45 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "settlements": [
+                     *         {
+                     *           "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "status": "pending",
+                     *           "method": "method",
+                     *           "network": "eip155:8453",
+                     *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *           "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *           "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "nonce": "nonce",
+                     *           "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *           "block": 1,
+                     *           "reason": "Above the usual amount",
+                     *           "attempts": 1,
+                     *           "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "refund": {
+                     *             "payout_id": "payout id",
+                     *             "status": "status",
+                     *             "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718"
+                     *           },
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SettlementsResponse"];
                 };
             };
@@ -9441,12 +10997,45 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "id": "id",
+                     *           "transaction_id": "transaction id",
+                     *           "account": "account",
+                     *           "direction": "debit",
+                     *           "amount": "25000",
+                     *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *           "status": "pending",
+                     *           "code": "code",
+                     *           "ref": "ref",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "balance_after": "balance after"
+                     *         }
+                     *       ],
+                     *       "accounts": [
+                     *         {
+                     *           "account": "account",
+                     *           "type": "asset",
+                     *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *           "balance": "balance"
+                     *         }
+                     *       ],
+                     *       "invariants": {
+                     *         "balanced": true,
+                     *         "wallets_match": true
+                     *       },
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["LedgerResponse"];
                 };
             };
@@ -9519,12 +11108,40 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "wallets": [
+                     *         {
+                     *           "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "address": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *           "network": "eip155:8453",
+                     *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *           "balance": {
+                     *             "available": "available",
+                     *             "pending": "pending",
+                     *             "escrowed": "escrowed",
+                     *             "reserved": "reserved"
+                     *           },
+                     *           "balance_usdc": {
+                     *             "available": 1,
+                     *             "pending": 1,
+                     *             "escrowed": 1,
+                     *             "reserved": 1
+                     *           },
+                     *           "created_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WalletsResponse"];
                 };
             };
@@ -9587,22 +11204,48 @@ export interface operations {
     createWallet: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["WalletCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "address": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *       "network": "eip155:8453",
+                     *       "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *       "balance": {
+                     *         "available": "available",
+                     *         "pending": "pending",
+                     *         "escrowed": "escrowed",
+                     *         "reserved": "reserved"
+                     *       },
+                     *       "balance_usdc": {
+                     *         "available": 1,
+                     *         "pending": 1,
+                     *         "escrowed": 1,
+                     *         "reserved": 1
+                     *       },
+                     *       "created_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Wallet"];
                 };
             };
@@ -9694,18 +11337,41 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "address": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *       "network": "eip155:8453",
+                     *       "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *       "balance": {
+                     *         "available": "available",
+                     *         "pending": "pending",
+                     *         "escrowed": "escrowed",
+                     *         "reserved": "reserved"
+                     *       },
+                     *       "balance_usdc": {
+                     *         "available": 1,
+                     *         "pending": 1,
+                     *         "escrowed": 1,
+                     *         "reserved": 1
+                     *       },
+                     *       "created_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Wallet"];
                 };
             };
@@ -9784,18 +11450,41 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "escrows": [
+                     *         {
+                     *           "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "to_wallet_id": "to wallet id",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "status": "held",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "memo": "memo",
+                     *           "reason": "Above the usual amount",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "ended_at": "ended at"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EscrowsResponse"];
                 };
             };
@@ -9867,24 +11556,45 @@ export interface operations {
     holdEscrow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["EscrowCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to_wallet_id": "to wallet id",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "held",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "memo": "memo",
+                     *       "reason": "Above the usual amount",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "ended_at": "ended at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Escrow"];
                 };
             };
@@ -9985,18 +11695,35 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to_wallet_id": "to wallet id",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "held",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "memo": "memo",
+                     *       "reason": "Above the usual amount",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "ended_at": "ended at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Escrow"];
                 };
             };
@@ -10068,24 +11795,45 @@ export interface operations {
     releaseEscrow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["EscrowEnd"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to_wallet_id": "to wallet id",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "held",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "memo": "memo",
+                     *       "reason": "Above the usual amount",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "ended_at": "ended at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Escrow"];
                 };
             };
@@ -10193,24 +11941,45 @@ export interface operations {
     refundEscrow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["EscrowEnd"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to_wallet_id": "to wallet id",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "held",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "memo": "memo",
+                     *       "reason": "Above the usual amount",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "ended_at": "ended at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Escrow"];
                 };
             };
@@ -10318,24 +12087,49 @@ export interface operations {
     disputeEscrow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "Above the usual amount"
+                 *     }
+                 */
                 "application/json": components["schemas"]["EscrowDispute"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to_wallet_id": "to wallet id",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "held",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "memo": "memo",
+                     *       "reason": "Above the usual amount",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "ended_at": "ended at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Escrow"];
                 };
             };
@@ -10443,24 +12237,50 @@ export interface operations {
     resolveEscrow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "outcome": "release",
+                 *       "reason": "Above the usual amount"
+                 *     }
+                 */
                 "application/json": components["schemas"]["EscrowResolve"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to_wallet_id": "to wallet id",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "held",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "memo": "memo",
+                     *       "reason": "Above the usual amount",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "ended_at": "ended at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Escrow"];
                 };
             };
@@ -10550,24 +12370,52 @@ export interface operations {
     withdraw: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "to": "0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WithdrawRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "payout_id": "payout id",
+                     *       "kind": "withdrawal",
+                     *       "status": "pending",
+                     *       "method": "chain",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to": "to",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *       "reason": "Above the usual amount",
+                     *       "attempts": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Payout"];
                 };
             };
@@ -10668,12 +12516,37 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "payouts": [
+                     *         {
+                     *           "payout_id": "payout id",
+                     *           "kind": "withdrawal",
+                     *           "status": "pending",
+                     *           "method": "chain",
+                     *           "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "to": "to",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *           "reason": "Above the usual amount",
+                     *           "attempts": 1,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PayoutsResponse"];
                 };
             };
@@ -10729,18 +12602,38 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "payout_id": "payout id",
+                     *       "kind": "withdrawal",
+                     *       "status": "pending",
+                     *       "method": "chain",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to": "to",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *       "reason": "Above the usual amount",
+                     *       "attempts": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Payout"];
                 };
             };
@@ -10803,24 +12696,52 @@ export interface operations {
     confirmPayout: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PayoutConfirm"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "payout_id": "payout id",
+                     *       "kind": "withdrawal",
+                     *       "status": "pending",
+                     *       "method": "chain",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to": "to",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *       "reason": "Above the usual amount",
+                     *       "attempts": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Payout"];
                 };
             };
@@ -10910,24 +12831,48 @@ export interface operations {
     cancelPayout: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["PayoutCancel"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "payout_id": "payout id",
+                     *       "kind": "withdrawal",
+                     *       "status": "pending",
+                     *       "method": "chain",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "to": "to",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *       "reason": "Above the usual amount",
+                     *       "attempts": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Payout"];
                 };
             };
@@ -11017,24 +12962,65 @@ export interface operations {
     topUpWallet: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description An x402 version 2 payment for the `PAYMENT-REQUIRED` of the 402, as base64 of its JSON. Send it again, unchanged, after a 503. */
+                "PAYMENT-SIGNATURE"?: string;
+                /** @description The same for x402 version 1. Send one of the two. */
+                "X-PAYMENT"?: string;
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["TopUpRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
+                    /** @description The settlement for clients of x402 version 2, as base64 of its JSON. */
+                    "PAYMENT-RESPONSE"?: string;
+                    /** @description The settlement for clients of x402 version 1. */
+                    "X-PAYMENT-RESPONSE"?: string;
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "completed",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "settlement": {
+                     *         "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "status": "status",
+                     *         "method": "method",
+                     *         "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *         "network": "eip155:8453",
+                     *         "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *         "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *         "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc",
+                     *         "amount": "25000"
+                     *       },
+                     *       "evidence": {
+                     *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
+                     *         "input_hash": "input hash",
+                     *         "output_hash": "output hash",
+                     *         "salt": "salt"
+                     *       },
+                     *       "receipt": {},
+                     *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TopUpResponse"];
                 };
             };
@@ -11059,6 +13045,8 @@ export interface operations {
             /** @description x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body. */
             402: {
                 headers: {
+                    /** @description The terms of x402 version 2, as base64 of their JSON. */
+                    "PAYMENT-REQUIRED"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11212,8 +13200,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description <L>/<N>[.p/<W>] or entries/<N>[.p/<W>], N in groups of three digits */
-                "*": string;
+                /**
+                 * @description <L>/<N>[.p/<W>] or entries/<N>[.p/<W>], N in groups of three digits
+                 * @example 0/000.p/29
+                 */
+                tile: string;
             };
             cookie?: never;
         };
@@ -11307,12 +13298,23 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "origin": "origin",
+                     *       "from": 1,
+                     *       "to": 1,
+                     *       "proof": [
+                     *         "proof"
+                     *       ],
+                     *       "checkpoint": "checkpoint"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsistencyResponse"];
                 };
             };
@@ -11363,16 +13365,32 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "checkpoint": "checkpoint"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WitnessRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "size": 1,
+                     *       "accepted": [
+                     *         {
+                     *           "witness": "witness",
+                     *           "cosigned_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["WitnessResponse"];
                 };
             };
@@ -11463,12 +13481,52 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "receipts": [
+                     *         {
+                     *           "schema": "run-receipt/v1",
+                     *           "receipt_id": "rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "loop_id": "loop_01a1e237-b8a3-77d5-99c8-b0fad78a6ec9",
+                     *           "issued_at": "2026-11-16T09:30:00.000Z",
+                     *           "kind": "run",
+                     *           "agent_id": "analyst-v1",
+                     *           "route": {},
+                     *           "pricing": {},
+                     *           "governance": {},
+                     *           "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
+                     *           "input_hash": "input hash",
+                     *           "output_hash": "output hash",
+                     *           "verification": {},
+                     *           "settlement": {},
+                     *           "prev_hash": "prev hash",
+                     *           "charged": true,
+                     *           "signature": {
+                     *             "alg": "ed25519",
+                     *             "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "value": "value"
+                     *           },
+                     *           "log": {
+                     *             "origin": "origin",
+                     *             "index": 1,
+                     *             "inclusion_proof": [
+                     *               "inclusion proof"
+                     *             ],
+                     *             "checkpoint": "checkpoint"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ReceiptsResponse"];
                 };
             };
@@ -11515,6 +13573,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
@@ -11527,6 +13586,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "schema": "run-receipt/v1",
+                     *       "receipt_id": "rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "loop_id": "loop_01a1e237-b8a3-77d5-99c8-b0fad78a6ec9",
+                     *       "issued_at": "2026-11-16T09:30:00.000Z",
+                     *       "kind": "run",
+                     *       "agent_id": "analyst-v1",
+                     *       "route": {},
+                     *       "pricing": {},
+                     *       "governance": {},
+                     *       "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
+                     *       "input_hash": "input hash",
+                     *       "output_hash": "output hash",
+                     *       "commitment": {
+                     *         "alg": "sha256-salted",
+                     *         "salted": [
+                     *           "request_hash"
+                     *         ]
+                     *       },
+                     *       "verification": {},
+                     *       "settlement": {},
+                     *       "prev_hash": "prev hash",
+                     *       "charged": true,
+                     *       "signature": {
+                     *         "alg": "ed25519",
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "value": "value"
+                     *       },
+                     *       "log": {
+                     *         "origin": "origin",
+                     *         "index": 1,
+                     *         "inclusion_proof": [
+                     *           "inclusion proof"
+                     *         ],
+                     *         "checkpoint": "checkpoint"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Receipt"];
                 };
             };
@@ -11585,18 +13684,34 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "receipt_id": "rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "hash": "hash",
+                     *       "leaf_hash": "leaf hash",
+                     *       "log": {
+                     *         "origin": "origin",
+                     *         "index": 1,
+                     *         "inclusion_proof": [
+                     *           "inclusion proof"
+                     *         ],
+                     *         "checkpoint": "checkpoint"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["InclusionProofResponse"];
                 };
             };
@@ -11656,16 +13771,39 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["ReceiptVerifyRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ok": true,
+                     *       "receipt_id": "rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "checks": [
+                     *         {
+                     *           "name": "Operations",
+                     *           "ok": true,
+                     *           "reason": "Above the usual amount"
+                     *         }
+                     *       ],
+                     *       "later": [
+                     *         {
+                     *           "receipt_id": "rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *           "kind": "kind"
+                     *         }
+                     *       ],
+                     *       "does_not_prove": [
+                     *         "does not prove"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ReceiptVerifyResponse"];
                 };
             };
@@ -11743,12 +13881,27 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "kty": "kty",
+                     *           "crv": "crv",
+                     *           "x": "x",
+                     *           "kid": "kid",
+                     *           "use": "use",
+                     *           "alg": "alg",
+                     *           "purpose": "purpose"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["JwksResponse"];
                 };
             };
@@ -11796,6 +13949,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "@context": [
+                     *         "@context"
+                     *       ],
+                     *       "id": "id",
+                     *       "verificationMethod": [
+                     *         {
+                     *           "id": "id",
+                     *           "type": "type",
+                     *           "controller": "controller",
+                     *           "publicKeyJwk": {
+                     *             "kty": "kty",
+                     *             "crv": "crv",
+                     *             "x": "x",
+                     *             "alg": "alg"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "assertionMethod": [
+                     *         "assertionMethod"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["DidResponse"];
                 };
             };
@@ -11838,16 +14015,53 @@ export interface operations {
         /** @description A task, and what the caller would ask of a run. `preferred_agent_id` is an alias of `agent_id`. */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "task": "Revenue was 120, 135, 128 and 190. What stands out?"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RouteRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "route_id": "route id",
+                     *       "recommended_agent_id": "analyst-v1",
+                     *       "confidence": 0.92,
+                     *       "reason": "Above the usual amount",
+                     *       "posture": "explicit",
+                     *       "signals": [
+                     *         {
+                     *           "name": "Operations",
+                     *           "weight": 1
+                     *         }
+                     *       ],
+                     *       "alternatives": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "score": 0.97,
+                     *           "price_usdc": 0.025,
+                     *           "why_not": "why not"
+                     *         }
+                     *       ],
+                     *       "price_usdc": 0.025,
+                     *       "decision": "decision",
+                     *       "decision_reason": "decision reason",
+                     *       "quote": {
+                     *         "quote_id": "quote id",
+                     *         "expires_at": "2026-11-16T10:30:00.000Z",
+                     *         "signature": "signature"
+                     *       },
+                     *       "routing_version": "3"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RouteResponse"];
                 };
             };
@@ -11934,16 +14148,31 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "task": "Revenue was 120, 135, 128 and 190. What stands out?"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RoutingIntelRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "recommended_lane": "analyst-v1",
+                     *       "estimated_cost_usdc": 1,
+                     *       "routing_posture": "explicit",
+                     *       "confidence": 0.92,
+                     *       "reason": "Above the usual amount",
+                     *       "routing_version": "3"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RoutingIntelResponse"];
                 };
             };
@@ -12013,6 +14242,7 @@ export interface operations {
         /** @description Not read yet. */
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["RouteIntentRequest"];
             };
         };
@@ -12117,6 +14347,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "id": "id",
+                     *           "seq": 1,
+                     *           "type": "type",
+                     *           "occurred_at": "2026-11-16T09:30:00.000Z",
+                     *           "actor": "actor",
+                     *           "subject": "subject",
+                     *           "decision": "decision",
+                     *           "policy_ids": [
+                     *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *           ],
+                     *           "input_hash": "input hash",
+                     *           "data": {},
+                     *           "prev_hash": "prev hash",
+                     *           "hash": "hash"
+                     *         }
+                     *       ],
+                     *       "checkpoint": {
+                     *         "chain": "chain",
+                     *         "seq": 1,
+                     *         "hash": "hash",
+                     *         "committed_seq": 1,
+                     *         "receipt": {}
+                     *       },
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuditResponse"];
                     "application/x-ndjson": string;
                 };
@@ -12190,12 +14451,34 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "subscriptions": [
+                     *         {
+                     *           "id": "id",
+                     *           "url": "https://example.com/hook",
+                     *           "events": [
+                     *             "run.completed"
+                     *           ],
+                     *           "is_active": true,
+                     *           "disabled_reason": "gone",
+                     *           "disabled_at": "2026-11-16T09:30:00.000Z",
+                     *           "failing_since": "2026-11-16T09:30:00.000Z",
+                     *           "last_seq": 1,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhooksResponse"];
                 };
             };
@@ -12258,22 +14541,51 @@ export interface operations {
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/hook",
+                 *       "events": [
+                 *         "run.completed",
+                 *         "approval.requested"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["WebhookCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "url": "https://example.com/hook",
+                     *       "events": [
+                     *         "run.completed"
+                     *       ],
+                     *       "is_active": true,
+                     *       "disabled_reason": "gone",
+                     *       "disabled_at": "2026-11-16T09:30:00.000Z",
+                     *       "failing_since": "2026-11-16T09:30:00.000Z",
+                     *       "last_seq": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z",
+                     *       "signingSecret": "signingSecret"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookCreated"];
                 };
             };
@@ -12365,18 +14677,35 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "url": "https://example.com/hook",
+                     *       "events": [
+                     *         "run.completed"
+                     *       ],
+                     *       "is_active": true,
+                     *       "disabled_reason": "gone",
+                     *       "disabled_at": "2026-11-16T09:30:00.000Z",
+                     *       "failing_since": "2026-11-16T09:30:00.000Z",
+                     *       "last_seq": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookSubscription"];
                 };
             };
@@ -12450,18 +14779,25 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "deleted": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookDeleted"];
                 };
             };
@@ -12535,6 +14871,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
@@ -12542,16 +14879,33 @@ export interface operations {
         /** @description Other properties are accepted and change nothing. */
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["WebhookUpdate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "url": "https://example.com/hook",
+                     *       "events": [
+                     *         "run.completed"
+                     *       ],
+                     *       "is_active": true,
+                     *       "disabled_reason": "gone",
+                     *       "disabled_at": "2026-11-16T09:30:00.000Z",
+                     *       "failing_since": "2026-11-16T09:30:00.000Z",
+                     *       "last_seq": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookSubscription"];
                 };
             };
@@ -12641,24 +14995,47 @@ export interface operations {
     rotateWebhookSecret: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["WebhookSecretRotate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "url": "https://example.com/hook",
+                     *       "events": [
+                     *         "run.completed"
+                     *       ],
+                     *       "is_active": true,
+                     *       "disabled_reason": "gone",
+                     *       "disabled_at": "2026-11-16T09:30:00.000Z",
+                     *       "failing_since": "2026-11-16T09:30:00.000Z",
+                     *       "last_seq": 1,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z",
+                     *       "signingSecret": "signingSecret",
+                     *       "earlier_secret_valid_until": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookSecretRotated"];
                 };
             };
@@ -12757,26 +15134,35 @@ export interface operations {
     testWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    idempotency_key?: string;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["DeliveryRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "event_id": "event id",
+                     *       "type": "type"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookTestSent"];
                 };
             };
@@ -12882,18 +15268,50 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "deliveries": [
+                     *         {
+                     *           "id": "id",
+                     *           "event_id": "event id",
+                     *           "type": "type",
+                     *           "seq": 1,
+                     *           "state": "pending",
+                     *           "attempts": 1,
+                     *           "last_status": 1,
+                     *           "last_error": "last error",
+                     *           "last_ms": 1,
+                     *           "last_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *           "next_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *           "history": [
+                     *             {
+                     *               "at": "at",
+                     *               "status": 1,
+                     *               "error": "invalid_request",
+                     *               "ms": 1
+                     *             }
+                     *           ],
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "delivered_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookDeliveriesResponse"];
                 };
             };
@@ -12965,27 +15383,56 @@ export interface operations {
     replayWebhookDelivery: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
+                /** @example delivery id */
                 delivery_id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    idempotency_key?: string;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["DeliveryRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "event_id": "event id",
+                     *       "type": "type",
+                     *       "seq": 1,
+                     *       "state": "pending",
+                     *       "attempts": 1,
+                     *       "last_status": 1,
+                     *       "last_error": "last error",
+                     *       "last_ms": 1,
+                     *       "last_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *       "next_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *       "history": [
+                     *         {
+                     *           "at": "at",
+                     *           "status": 1,
+                     *           "error": "invalid_request",
+                     *           "ms": 1
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "delivered_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
@@ -13095,12 +15542,29 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "alerts": [
+                     *         {
+                     *           "id": "id",
+                     *           "severity": "critical",
+                     *           "type": "type",
+                     *           "message": "A sentence for people.",
+                     *           "read": true,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "data": {}
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PredictiveAlertsResponse"];
                 };
             };
@@ -13163,22 +15627,43 @@ export interface operations {
     createAlert: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "severity": "critical",
+                 *       "type": "type",
+                 *       "message": "A sentence for people."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PredictiveAlertCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "severity": "critical",
+                     *       "type": "type",
+                     *       "message": "A sentence for people.",
+                     *       "read": true,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "data": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["PredictiveAlert"];
                 };
             };
@@ -13274,16 +15759,32 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "id": "id"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PredictiveAlertRead"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "severity": "critical",
+                     *       "type": "type",
+                     *       "message": "A sentence for people.",
+                     *       "read": true,
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "data": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["PredictiveAlert"];
                 };
             };
@@ -13394,12 +15895,54 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "from": "from",
+                     *       "to": "to",
+                     *       "group_by": [
+                     *         "day"
+                     *       ],
+                     *       "tag": "tag",
+                     *       "totals": {
+                     *         "amount": "25000",
+                     *         "amount_usdc": 0.025,
+                     *         "count": 1,
+                     *         "reported": "reported",
+                     *         "reported_usdc": 1,
+                     *         "notional": "notional",
+                     *         "notional_usdc": 1,
+                     *         "trades": 1
+                     *       },
+                     *       "groups": [
+                     *         {
+                     *           "day": "day",
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "lane": "lane",
+                     *           "merchant": "countersign",
+                     *           "tag": "tag",
+                     *           "key": "key",
+                     *           "rail": "rail",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "count": 1,
+                     *           "reported": "reported",
+                     *           "reported_usdc": 1,
+                     *           "notional": "notional",
+                     *           "notional_usdc": 1,
+                     *           "trades": 1
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SpendResponse"];
                 };
             };
@@ -13470,12 +16013,115 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "window": {
+                     *         "name": "24h",
+                     *         "since": "2026-11-16T09:30:00.000Z",
+                     *         "until": "2026-11-16T09:30:00.000Z",
+                     *         "bucket": "bucket"
+                     *       },
+                     *       "totals": {
+                     *         "runs": 1,
+                     *         "completed": 1,
+                     *         "blocked": 1,
+                     *         "failed": 1,
+                     *         "spend_usdc": 1,
+                     *         "cost_usd": 1,
+                     *         "margin_usd": 1
+                     *       },
+                     *       "by_agent": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "runs": 1,
+                     *           "completed": 1,
+                     *           "blocked": 1,
+                     *           "failed": 1,
+                     *           "spend_usdc": 1,
+                     *           "cost_usd": 1,
+                     *           "margin_usd": 1,
+                     *           "success_rate": 1
+                     *         }
+                     *       ],
+                     *       "latency_ms": {
+                     *         "p50": 1,
+                     *         "p95": 1,
+                     *         "p99": 1
+                     *       },
+                     *       "series": [
+                     *         {
+                     *           "at": "2026-11-16T09:30:00.000Z",
+                     *           "runs": 1,
+                     *           "completed": 1,
+                     *           "blocked": 1,
+                     *           "failed": 1,
+                     *           "spend_usdc": 1,
+                     *           "cost_usd": 1,
+                     *           "margin_usd": 1
+                     *         }
+                     *       ],
+                     *       "by_spender": [
+                     *         {
+                     *           "spender": "research-bot",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "count": 1,
+                     *           "reported": "reported",
+                     *           "reported_usdc": 1,
+                     *           "notional": "notional",
+                     *           "notional_usdc": 1,
+                     *           "trades": 1
+                     *         }
+                     *       ],
+                     *       "by_team": [
+                     *         {
+                     *           "team": "research",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "count": 1,
+                     *           "reported": "reported",
+                     *           "reported_usdc": 1,
+                     *           "notional": "notional",
+                     *           "notional_usdc": 1,
+                     *           "trades": 1
+                     *         }
+                     *       ],
+                     *       "by_key": [
+                     *         {
+                     *           "key": "key",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "count": 1,
+                     *           "reported": "reported",
+                     *           "reported_usdc": 1,
+                     *           "notional": "notional",
+                     *           "notional_usdc": 1,
+                     *           "trades": 1
+                     *         }
+                     *       ],
+                     *       "by_tag": [
+                     *         {
+                     *           "tag": "tag",
+                     *           "value": "value",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "count": 1,
+                     *           "reported": "reported",
+                     *           "reported_usdc": 1,
+                     *           "notional": "notional",
+                     *           "notional_usdc": 1,
+                     *           "trades": 1
+                     *         }
+                     *       ],
+                     *       "groups_complete": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["AnalyticsResponse"];
                 };
             };
@@ -13544,12 +16190,89 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "spend": {
+                     *         "today_usdc": 1,
+                     *         "month_usdc": 1
+                     *       },
+                     *       "runs": {
+                     *         "today": 1,
+                     *         "month": 1,
+                     *         "completed_today": 1,
+                     *         "blocked_today": 1,
+                     *         "failed_today": 1,
+                     *         "executing": 1,
+                     *         "escalated": 1
+                     *       },
+                     *       "approvals_pending": 1,
+                     *       "brokerage_approvals_pending": 1,
+                     *       "self_approved": true,
+                     *       "self_approved_count": 1,
+                     *       "preauth": {
+                     *         "open": 1,
+                     *         "escalated": 1,
+                     *         "oldest_age_s": 1
+                     *       },
+                     *       "settlements_unknown": 1,
+                     *       "webhooks": {
+                     *         "active": 1,
+                     *         "failing": 1,
+                     *         "pending_deliveries": 1,
+                     *         "oldest_pending_age_s": 1
+                     *       },
+                     *       "budgets_at_risk": [
+                     *         {
+                     *           "budget_id": "daily-cap",
+                     *           "scope": {
+                     *             "type": "type",
+                     *             "id": "id"
+                     *           },
+                     *           "window": "day",
+                     *           "limit_usdc": 10,
+                     *           "spent_usdc": 2.5,
+                     *           "reserved_usdc": 0.5,
+                     *           "remaining_usdc": 7,
+                     *           "resets_at": "resets at",
+                     *           "forecast": {
+                     *             "rate_usdc_per_hour": 1,
+                     *             "exhausted_at": "2026-11-16T09:30:00.000Z",
+                     *             "earliest": "2026-11-16T09:30:00.000Z",
+                     *             "latest": "latest",
+                     *             "confidence": 0.92
+                     *           }
+                     *         }
+                     *       ],
+                     *       "alerts": [
+                     *         {
+                     *           "id": "id",
+                     *           "severity": "critical",
+                     *           "type": "type",
+                     *           "message": "A sentence for people.",
+                     *           "read": true,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "data": {}
+                     *         }
+                     *       ],
+                     *       "frozen_agents": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "reason": "Above the usual amount",
+                     *           "frozen_by": "frozen by",
+                     *           "frozen_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "log_checkpoint": "log checkpoint",
+                     *       "known": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["ControlTowerResponse"];
                 };
             };
@@ -13603,22 +16326,108 @@ export interface operations {
     steerAgent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "action": "freeze",
+                 *       "agent_id": "analyst-v1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ControlTowerRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "spend": {
+                     *         "today_usdc": 1,
+                     *         "month_usdc": 1
+                     *       },
+                     *       "runs": {
+                     *         "today": 1,
+                     *         "month": 1,
+                     *         "completed_today": 1,
+                     *         "blocked_today": 1,
+                     *         "failed_today": 1,
+                     *         "executing": 1,
+                     *         "escalated": 1
+                     *       },
+                     *       "approvals_pending": 1,
+                     *       "brokerage_approvals_pending": 1,
+                     *       "self_approved": true,
+                     *       "self_approved_count": 1,
+                     *       "preauth": {
+                     *         "open": 1,
+                     *         "escalated": 1,
+                     *         "oldest_age_s": 1
+                     *       },
+                     *       "settlements_unknown": 1,
+                     *       "webhooks": {
+                     *         "active": 1,
+                     *         "failing": 1,
+                     *         "pending_deliveries": 1,
+                     *         "oldest_pending_age_s": 1
+                     *       },
+                     *       "budgets_at_risk": [
+                     *         {
+                     *           "budget_id": "daily-cap",
+                     *           "scope": {
+                     *             "type": "type",
+                     *             "id": "id"
+                     *           },
+                     *           "window": "day",
+                     *           "limit_usdc": 10,
+                     *           "spent_usdc": 2.5,
+                     *           "reserved_usdc": 0.5,
+                     *           "remaining_usdc": 7,
+                     *           "resets_at": "resets at",
+                     *           "forecast": {
+                     *             "rate_usdc_per_hour": 1,
+                     *             "exhausted_at": "2026-11-16T09:30:00.000Z",
+                     *             "earliest": "2026-11-16T09:30:00.000Z",
+                     *             "latest": "latest",
+                     *             "confidence": 0.92
+                     *           }
+                     *         }
+                     *       ],
+                     *       "alerts": [
+                     *         {
+                     *           "id": "id",
+                     *           "severity": "critical",
+                     *           "type": "type",
+                     *           "message": "A sentence for people.",
+                     *           "read": true,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "data": {}
+                     *         }
+                     *       ],
+                     *       "frozen_agents": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "reason": "Above the usual amount",
+                     *           "frozen_by": "frozen by",
+                     *           "frozen_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "log_checkpoint": "log checkpoint",
+                     *       "known": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["ControlTowerResponse"];
                 };
             };
@@ -13709,12 +16518,40 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "policies": [
+                     *         {
+                     *           "id": "id",
+                     *           "name": "Operations",
+                     *           "version": 1,
+                     *           "status": "active",
+                     *           "mode": "enforce",
+                     *           "identity_type": "tenant",
+                     *           "agent_id": "analyst-v1",
+                     *           "key_prefix": "csk_live_ab12",
+                     *           "identity_id": "identity id",
+                     *           "audit_trail_required": true,
+                     *           "selectable": true,
+                     *           "constraints": {},
+                     *           "rules": [
+                     *             {}
+                     *           ],
+                     *           "content_hash": "content hash",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PoliciesResponse"];
                 };
             };
@@ -13777,23 +16614,49 @@ export interface operations {
     createPolicy: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         /** @description Either the legacy shape {name, rules}, or a spend policy {identity_type, api_key or agent_id, audit_trail_required, mode, constraints}; both may be mixed. */
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["PolicyCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "name": "Operations",
+                     *       "version": 1,
+                     *       "status": "active",
+                     *       "mode": "enforce",
+                     *       "identity_type": "tenant",
+                     *       "agent_id": "analyst-v1",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "identity_id": "identity id",
+                     *       "audit_trail_required": true,
+                     *       "selectable": true,
+                     *       "constraints": {},
+                     *       "rules": [
+                     *         {}
+                     *       ],
+                     *       "content_hash": "content hash",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Policy"];
                 };
             };
@@ -13889,16 +16752,69 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "policy": {}
+                 *     }
+                 */
                 "application/json": components["schemas"]["SimulateRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "policy": {},
+                     *       "replaces": "replaces",
+                     *       "since": "since",
+                     *       "until": "until",
+                     *       "considered": 1,
+                     *       "has_more": false,
+                     *       "changed": 1,
+                     *       "newly_blocked": 1,
+                     *       "newly_review": 1,
+                     *       "newly_allowed": 1,
+                     *       "money": {
+                     *         "recorded_usdc": 1,
+                     *         "simulated_usdc": 1,
+                     *         "difference_usdc": 1,
+                     *         "newly_blocked_usdc": 1,
+                     *         "newly_review_usdc": 1,
+                     *         "newly_allowed_usdc": 1
+                     *       },
+                     *       "assumptions": [
+                     *         "assumption"
+                     *       ],
+                     *       "results": [
+                     *         {
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "kind": "kind",
+                     *           "agent_id": "analyst-v1",
+                     *           "amount_usdc": 0.025,
+                     *           "decided_at": "decided at",
+                     *           "recorded": {
+                     *             "outcome": "outcome",
+                     *             "ran": true,
+                     *             "policy_outcome": "policy outcome"
+                     *           },
+                     *           "simulated": {
+                     *             "outcome": "outcome",
+                     *             "would_run": true,
+                     *             "policy_results": [
+                     *               {}
+                     *             ]
+                     *           },
+                     *           "change": "none"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SimulateResponse"];
                 };
             };
@@ -13981,18 +16897,41 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "name": "Operations",
+                     *       "version": 1,
+                     *       "status": "active",
+                     *       "mode": "enforce",
+                     *       "identity_type": "tenant",
+                     *       "agent_id": "analyst-v1",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "identity_id": "identity id",
+                     *       "audit_trail_required": true,
+                     *       "selectable": true,
+                     *       "constraints": {},
+                     *       "rules": [
+                     *         {}
+                     *       ],
+                     *       "content_hash": "content hash",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Policy"];
                 };
             };
@@ -14066,18 +17005,41 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "name": "Operations",
+                     *       "version": 1,
+                     *       "status": "active",
+                     *       "mode": "enforce",
+                     *       "identity_type": "tenant",
+                     *       "agent_id": "analyst-v1",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "identity_id": "identity id",
+                     *       "audit_trail_required": true,
+                     *       "selectable": true,
+                     *       "constraints": {},
+                     *       "rules": [
+                     *         {}
+                     *       ],
+                     *       "content_hash": "content hash",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Policy"];
                 };
             };
@@ -14151,22 +17113,50 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Operations"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PolicyUpdate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "name": "Operations",
+                     *       "version": 1,
+                     *       "status": "active",
+                     *       "mode": "enforce",
+                     *       "identity_type": "tenant",
+                     *       "agent_id": "analyst-v1",
+                     *       "key_prefix": "csk_live_ab12",
+                     *       "identity_id": "identity id",
+                     *       "audit_trail_required": true,
+                     *       "selectable": true,
+                     *       "constraints": {},
+                     *       "rules": [
+                     *         {}
+                     *       ],
+                     *       "content_hash": "content hash",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Policy"];
                 };
             };
@@ -14270,18 +17260,34 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "versions": [
+                     *         {
+                     *           "version": 1,
+                     *           "content_hash": "content hash",
+                     *           "content": {},
+                     *           "changed_by": "changed by",
+                     *           "created_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PolicyVersionsResponse"];
                 };
             };
@@ -14359,12 +17365,45 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "currency": "USDC",
+                     *       "budgets": [
+                     *         {
+                     *           "budget_id": "daily-cap",
+                     *           "scope": {
+                     *             "type": "tenant",
+                     *             "id": "id"
+                     *           },
+                     *           "window": "run",
+                     *           "limit_usdc": 10,
+                     *           "soft_limit_usdc": 1,
+                     *           "spent_usdc": 2.5,
+                     *           "reserved_usdc": 0.5,
+                     *           "remaining_usdc": 7,
+                     *           "resets_at": "resets at",
+                     *           "on_breach": "block",
+                     *           "alert_thresholds": [
+                     *             1
+                     *           ],
+                     *           "applies_to": [
+                     *             "runs"
+                     *           ],
+                     *           "parent_id": "parent id",
+                     *           "version": 1,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["BudgetConfigResponse"];
                 };
             };
@@ -14418,23 +17457,60 @@ export interface operations {
     putBudget: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope`, `window` (default tenant and month) and `parent_id` are fixed when it is made. */
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["BudgetUpdateRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "currency": "USDC",
+                     *       "budgets": [
+                     *         {
+                     *           "budget_id": "daily-cap",
+                     *           "scope": {
+                     *             "type": "tenant",
+                     *             "id": "id"
+                     *           },
+                     *           "window": "run",
+                     *           "limit_usdc": 10,
+                     *           "soft_limit_usdc": 1,
+                     *           "spent_usdc": 2.5,
+                     *           "reserved_usdc": 0.5,
+                     *           "remaining_usdc": 7,
+                     *           "resets_at": "resets at",
+                     *           "on_breach": "block",
+                     *           "alert_thresholds": [
+                     *             1
+                     *           ],
+                     *           "applies_to": [
+                     *             "runs"
+                     *           ],
+                     *           "parent_id": "parent id",
+                     *           "version": 1,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["BudgetConfigResponse"];
                 };
             };
@@ -14526,18 +17602,52 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example daily-cap */
                 budget_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "currency": "USDC",
+                     *       "budgets": [
+                     *         {
+                     *           "budget_id": "daily-cap",
+                     *           "scope": {
+                     *             "type": "tenant",
+                     *             "id": "id"
+                     *           },
+                     *           "window": "run",
+                     *           "limit_usdc": 10,
+                     *           "soft_limit_usdc": 1,
+                     *           "spent_usdc": 2.5,
+                     *           "reserved_usdc": 0.5,
+                     *           "remaining_usdc": 7,
+                     *           "resets_at": "resets at",
+                     *           "on_breach": "block",
+                     *           "alert_thresholds": [
+                     *             1
+                     *           ],
+                     *           "applies_to": [
+                     *             "runs"
+                     *           ],
+                     *           "parent_id": "parent id",
+                     *           "version": 1,
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["BudgetConfigResponse"];
                 };
             };
@@ -14620,12 +17730,36 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "mandates": [
+                     *         {
+                     *           "id": "id",
+                     *           "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "agent_id": "analyst-v1",
+                     *           "holder_key_id": "holder key id",
+                     *           "constraints": [
+                     *             {}
+                     *           ],
+                     *           "content_hash": "content hash",
+                     *           "status": "active",
+                     *           "starts_at": "starts at",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "revoked_at": "revoked at"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["MandatesResponse"];
                 };
             };
@@ -14688,23 +17822,56 @@ export interface operations {
     createMandate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         /** @description Who may spend, how much, where and how long. Without `expires_at` it lasts a year. */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Operations",
+                 *       "constraints": [
+                 *         {
+                 *           "type": "payment.amount_range",
+                 *           "currency": "USDC",
+                 *           "max": 1
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["MandateCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "agent_id": "analyst-v1",
+                     *       "holder_key_id": "holder key id",
+                     *       "constraints": [
+                     *         {}
+                     *       ],
+                     *       "content_hash": "content hash",
+                     *       "status": "active",
+                     *       "starts_at": "starts at",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "revoked_at": "revoked at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Mandate"];
                 };
             };
@@ -14796,18 +17963,37 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "agent_id": "analyst-v1",
+                     *       "holder_key_id": "holder key id",
+                     *       "constraints": [
+                     *         {}
+                     *       ],
+                     *       "content_hash": "content hash",
+                     *       "status": "active",
+                     *       "starts_at": "starts at",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "revoked_at": "revoked at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Mandate"];
                 };
             };
@@ -14881,6 +18067,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
@@ -14893,6 +18080,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "schema": "mandate-remaining/v1",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "content_hash": "content hash",
+                     *       "status": "active",
+                     *       "agent_id": "analyst-v1",
+                     *       "as_of": "as of",
+                     *       "starts_at": "starts at",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "currency": "USDC",
+                     *       "limit": "limit",
+                     *       "spent": "spent",
+                     *       "reserved": "reserved",
+                     *       "remaining": "remaining",
+                     *       "reported": "reported",
+                     *       "limit_usdc": 10,
+                     *       "spent_usdc": 2.5,
+                     *       "reserved_usdc": 0.5,
+                     *       "remaining_usdc": 7,
+                     *       "reported_usdc": 1,
+                     *       "occurrences": {
+                     *         "limit": 50,
+                     *         "used": 1,
+                     *         "remaining": 1
+                     *       },
+                     *       "next_allowed_at": "next allowed at",
+                     *       "signature": {
+                     *         "alg": "ed25519",
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "value": "value"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["RemainingStatement"];
                 };
             };
@@ -14966,22 +18187,42 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["MandateRevoke"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "name": "Operations",
+                     *       "agent_id": "analyst-v1",
+                     *       "holder_key_id": "holder key id",
+                     *       "constraints": [
+                     *         {}
+                     *       ],
+                     *       "content_hash": "content hash",
+                     *       "status": "active",
+                     *       "starts_at": "starts at",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "revoked_at": "revoked at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Mandate"];
                 };
             };
@@ -15092,12 +18333,62 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "preauths": [
+                     *         {
+                     *           "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "decision": "approved",
+                     *           "status": "pending_approval",
+                     *           "token": "token",
+                     *           "agent_id": "analyst-v1",
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "tags": {},
+                     *           "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "merchant": {},
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *           "network": "eip155:8453",
+                     *           "purpose": "purpose",
+                     *           "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
+                     *           "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *           "reserved": "reserved",
+                     *           "reserved_usdc": 0.5,
+                     *           "policy_hash": "policy hash",
+                     *           "policy_results": [
+                     *             {}
+                     *           ],
+                     *           "decision_id": "decision id",
+                     *           "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "override_id": "override id",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "close_by": "close by",
+                     *           "escalated_at": "escalated at",
+                     *           "closed": {},
+                     *           "settlement": {
+                     *             "status": "settled",
+                     *             "asserted_by": "chain",
+                     *             "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *             "amount": "25000",
+                     *             "reason": "Above the usual amount",
+                     *             "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PreauthsResponse"];
                 };
             };
@@ -15160,22 +18451,54 @@ export interface operations {
     createPreauth: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "agent_id": "analyst-v1",
+                 *       "merchant": {
+                 *         "id": "id"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["PreauthCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "decision": "approved",
+                     *       "status": "pending_approval",
+                     *       "token": "token",
+                     *       "reserved": "reserved",
+                     *       "remaining": "remaining",
+                     *       "policy_results": [
+                     *         {}
+                     *       ],
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "close_by": "close by",
+                     *       "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "audit": {
+                     *         "event_id": "event id",
+                     *         "seq": 1,
+                     *         "hash": "hash"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["PreauthCreated"];
                 };
             };
@@ -15283,23 +18606,55 @@ export interface operations {
     closePreauth: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         /** @description Without an amount, all of what was authorised was charged. What was not charged is released. */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "outcome": "settled"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PreauthClose"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "closed",
+                     *       "outcome": "settled",
+                     *       "charged": "charged",
+                     *       "released": "released",
+                     *       "late": true,
+                     *       "verified_onchain": true,
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *       "settlement": {
+                     *         "status": "settled",
+                     *         "asserted_by": "chain",
+                     *         "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *         "amount": "25000",
+                     *         "reason": "Above the usual amount",
+                     *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *       },
+                     *       "evidence": {},
+                     *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "receipt": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["PreauthClosed"];
                 };
             };
@@ -15400,18 +18755,63 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "decision": "approved",
+                     *       "status": "pending_approval",
+                     *       "token": "token",
+                     *       "agent_id": "analyst-v1",
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "tags": {},
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "merchant": {},
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *       "network": "eip155:8453",
+                     *       "purpose": "purpose",
+                     *       "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
+                     *       "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *       "reserved": "reserved",
+                     *       "reserved_usdc": 0.5,
+                     *       "policy_hash": "policy hash",
+                     *       "policy_results": [
+                     *         {}
+                     *       ],
+                     *       "decision_id": "decision id",
+                     *       "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "override_id": "override id",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "close_by": "close by",
+                     *       "escalated_at": "escalated at",
+                     *       "closed": {},
+                     *       "settlement": {
+                     *         "status": "settled",
+                     *         "asserted_by": "chain",
+                     *         "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718",
+                     *         "amount": "25000",
+                     *         "reason": "Above the usual amount",
+                     *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Preauth"];
                 };
             };
@@ -15483,22 +18883,50 @@ export interface operations {
     authorize: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "agent_id": "analyst-v1",
+                 *       "amount_usdc": 0.025,
+                 *       "merchant": "countersign",
+                 *       "reason": "Above the usual amount"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AuthorizeRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "authorization_id": "authorization id",
+                     *       "token": "token",
+                     *       "status": "issued",
+                     *       "scope": {
+                     *         "agent_id": "analyst-v1",
+                     *         "amount_usdc": 0.025,
+                     *         "merchant": "countersign"
+                     *       },
+                     *       "single_use": true,
+                     *       "denied_decision_id": "denied decision id",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "issued_by": "issued by",
+                     *       "self_approved": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuthorizeResponse"];
                 };
             };
@@ -15601,12 +19029,70 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "approvals": [
+                     *         {
+                     *           "id": "id",
+                     *           "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "status": "pending",
+                     *           "resolution": "approved",
+                     *           "action": "action",
+                     *           "domain": "core",
+                     *           "agent_id": "analyst-v1",
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "tags": {},
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "decision_id": "decision id",
+                     *           "requested_by": "requested by",
+                     *           "reason": "Above the usual amount",
+                     *           "amount_usdc": 0.025,
+                     *           "amount": "25000",
+                     *           "merchant": "countersign",
+                     *           "request": {},
+                     *           "rule": {
+                     *             "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "name": "Operations",
+                     *             "sentence": "sentence"
+                     *           },
+                     *           "normal": {
+                     *             "count_30d": 1,
+                     *             "median_usdc": 1,
+                     *             "max_usdc": 1
+                     *           },
+                     *           "next": "next",
+                     *           "risk_summary": {},
+                     *           "action_hash": "action hash",
+                     *           "approvals_required": 1,
+                     *           "separate_approver": true,
+                     *           "self_approved": true,
+                     *           "approvals": [
+                     *             {
+                     *               "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *               "decision": "approve",
+                     *               "reason": "Above the usual amount",
+                     *               "at": "at"
+                     *             }
+                     *           ],
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "resolved_at": "resolved at",
+                     *           "used_at": "used at"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor",
+                     *       "see": "see"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalsListResponse"];
                 };
             };
@@ -15669,22 +19155,94 @@ export interface operations {
     resolveApproval: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                 *       "decision": "approve"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ApprovalResolutionRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "approval": {
+                     *         "id": "id",
+                     *         "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "status": "pending",
+                     *         "resolution": "approved",
+                     *         "action": "action",
+                     *         "domain": "core",
+                     *         "agent_id": "analyst-v1",
+                     *         "spender": "research-bot",
+                     *         "team": "research",
+                     *         "tags": {},
+                     *         "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "decision_id": "decision id",
+                     *         "requested_by": "requested by",
+                     *         "reason": "Above the usual amount",
+                     *         "amount_usdc": 0.025,
+                     *         "amount": "25000",
+                     *         "merchant": "countersign",
+                     *         "request": {},
+                     *         "rule": {
+                     *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "sentence": "sentence"
+                     *         },
+                     *         "normal": {
+                     *           "count_30d": 1,
+                     *           "median_usdc": 1,
+                     *           "max_usdc": 1
+                     *         },
+                     *         "next": "next",
+                     *         "risk_summary": {},
+                     *         "action_hash": "action hash",
+                     *         "approvals_required": 1,
+                     *         "separate_approver": true,
+                     *         "self_approved": true,
+                     *         "approvals": [
+                     *           {
+                     *             "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "decision": "approve",
+                     *             "reason": "Above the usual amount",
+                     *             "at": "at"
+                     *           }
+                     *         ],
+                     *         "expires_at": "2026-11-16T10:30:00.000Z",
+                     *         "created_at": "2026-11-16T09:30:00.000Z",
+                     *         "resolved_at": "resolved at",
+                     *         "used_at": "used at"
+                     *       },
+                     *       "run": {
+                     *         "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "outcome": "outcome",
+                     *         "action": "action",
+                     *         "agent_id": "analyst-v1",
+                     *         "price_usdc": 0.025,
+                     *         "created_at": "2026-11-16T09:30:00.000Z",
+                     *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *       },
+                     *       "self_approved": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalResolutionResponse"];
                 };
             };
@@ -15785,18 +19343,70 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "status": "pending",
+                     *       "resolution": "approved",
+                     *       "action": "action",
+                     *       "domain": "core",
+                     *       "agent_id": "analyst-v1",
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "tags": {},
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "decision_id": "decision id",
+                     *       "requested_by": "requested by",
+                     *       "reason": "Above the usual amount",
+                     *       "amount_usdc": 0.025,
+                     *       "amount": "25000",
+                     *       "merchant": "countersign",
+                     *       "request": {},
+                     *       "rule": {
+                     *         "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "name": "Operations",
+                     *         "sentence": "sentence"
+                     *       },
+                     *       "normal": {
+                     *         "count_30d": 1,
+                     *         "median_usdc": 1,
+                     *         "max_usdc": 1
+                     *       },
+                     *       "next": "next",
+                     *       "risk_summary": {},
+                     *       "action_hash": "action hash",
+                     *       "approvals_required": 1,
+                     *       "separate_approver": true,
+                     *       "self_approved": true,
+                     *       "approvals": [
+                     *         {
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "decision": "approve",
+                     *           "reason": "Above the usual amount",
+                     *           "at": "at"
+                     *         }
+                     *       ],
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "resolved_at": "resolved at",
+                     *       "used_at": "used at"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Approval"];
                 };
             };
@@ -15878,12 +19488,39 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "channels": [
+                     *         {
+                     *           "id": "id",
+                     *           "type": "email",
+                     *           "name": "Operations",
+                     *           "is_active": true,
+                     *           "url": "https://example.com/hook",
+                     *           "recipients": [
+                     *             {
+                     *               "id": "id",
+                     *               "email": "agents@example.com",
+                     *               "name": "Operations",
+                     *               "added_by": "added by",
+                     *               "created_at": "2026-11-16T09:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "created_by": "created by",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalChannelsResponse"];
                 };
             };
@@ -15946,22 +19583,52 @@ export interface operations {
     createApprovalChannel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "type": "email"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ApprovalChannelCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "type": "email",
+                     *       "name": "Operations",
+                     *       "is_active": true,
+                     *       "url": "https://example.com/hook",
+                     *       "recipients": [
+                     *         {
+                     *           "id": "id",
+                     *           "email": "agents@example.com",
+                     *           "name": "Operations",
+                     *           "added_by": "added by",
+                     *           "created_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z",
+                     *       "signingSecret": "signingSecret"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalChannelCreated"];
                 };
             };
@@ -16053,18 +19720,40 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "type": "email",
+                     *       "name": "Operations",
+                     *       "is_active": true,
+                     *       "url": "https://example.com/hook",
+                     *       "recipients": [
+                     *         {
+                     *           "id": "id",
+                     *           "email": "agents@example.com",
+                     *           "name": "Operations",
+                     *           "added_by": "added by",
+                     *           "created_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalChannel"];
                 };
             };
@@ -16138,18 +19827,25 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "deleted": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalChannelDeleted"];
                 };
             };
@@ -16223,6 +19919,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
@@ -16230,16 +19927,38 @@ export interface operations {
         /** @description `recipients` is the whole new list: who stays keeps the key that added them, who is new is added by your key, and the links of who is left out stop working. Another `url` is another recipient. */
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["ApprovalChannelUpdate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "type": "email",
+                     *       "name": "Operations",
+                     *       "is_active": true,
+                     *       "url": "https://example.com/hook",
+                     *       "recipients": [
+                     *         {
+                     *           "id": "id",
+                     *           "email": "agents@example.com",
+                     *           "name": "Operations",
+                     *           "added_by": "added by",
+                     *           "created_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_by": "created by",
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalChannel"];
                 };
             };
@@ -16329,26 +20048,36 @@ export interface operations {
     testApprovalChannel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    idempotency_key?: string;
-                };
+                /** @example {} */
+                "application/json": components["schemas"]["ChannelTestRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Accepted. */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "message_ids": [
+                     *         "message id"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalChannelTest"];
                 };
             };
@@ -16455,18 +20184,40 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "messages": [
+                     *         {
+                     *           "id": "id",
+                     *           "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "domain": "core",
+                     *           "recipient_id": "recipient id",
+                     *           "state": "pending",
+                     *           "attempts": 1,
+                     *           "last_error": "last error",
+                     *           "last_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *           "next_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "sent_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApprovalMessagesResponse"];
                 };
             };
@@ -16550,12 +20301,47 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "decisions": [
+                     *         {
+                     *           "decision_id": "decision id",
+                     *           "kind": "run",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "agent_id": "analyst-v1",
+                     *           "merchant": "countersign",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "outcome": "blocked",
+                     *           "error": "invalid_request",
+                     *           "message": "A sentence for people.",
+                     *           "overridable": true,
+                     *           "policy_results": [
+                     *             {}
+                     *           ],
+                     *           "smallest_change": [
+                     *             {}
+                     *           ],
+                     *           "action_hash": "action hash",
+                     *           "asked_by": "asked by",
+                     *           "self_approved": true,
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "tags": {},
+                     *           "created_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DecisionsResponse"];
                 };
             };
@@ -16620,18 +20406,48 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "decision_id": "decision id",
+                     *       "kind": "run",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "agent_id": "analyst-v1",
+                     *       "merchant": "countersign",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "outcome": "blocked",
+                     *       "error": "invalid_request",
+                     *       "message": "A sentence for people.",
+                     *       "overridable": true,
+                     *       "policy_results": [
+                     *         {}
+                     *       ],
+                     *       "smallest_change": [
+                     *         {}
+                     *       ],
+                     *       "action_hash": "action hash",
+                     *       "asked_by": "asked by",
+                     *       "self_approved": true,
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "tags": {},
+                     *       "created_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Decision"];
                 };
             };
@@ -16716,12 +20532,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "memories": [
+                     *         {
+                     *           "id": "id",
+                     *           "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "agent_id": "analyst-v1",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "content": "content",
+                     *           "metadata": {},
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["MemoriesResponse"];
                 };
             };
@@ -16784,22 +20618,42 @@ export interface operations {
     createMemory: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "content": "content"
+                 *     }
+                 */
                 "application/json": components["schemas"]["MemoryCreate"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "agent_id": "analyst-v1",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "content": "content",
+                     *       "metadata": {},
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Memory"];
                 };
             };
@@ -16897,12 +20751,18 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "deleted_count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["MemorySessionDeleted"];
                 };
             };
@@ -16971,16 +20831,38 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "query": "query"
+                 *     }
+                 */
                 "application/json": components["schemas"]["MemorySearch"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "memories": [
+                     *         {
+                     *           "id": "id",
+                     *           "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "agent_id": "analyst-v1",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "content": "content",
+                     *           "metadata": {},
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "score": 0.97
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["MemorySearchResponse"];
                 };
             };
@@ -17063,18 +20945,31 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "session_id": "ses_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "agent_id": "analyst-v1",
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "content": "content",
+                     *       "metadata": {},
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "expires_at": "2026-11-16T10:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Memory"];
                 };
             };
@@ -17148,18 +21043,25 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "deleted": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["MemoryDeleted"];
                 };
             };
@@ -17237,12 +21139,35 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "suite_version": "suite version",
+                     *       "mode": "mode",
+                     *       "lanes": [
+                     *         {
+                     *           "agent_id": "analyst-v1",
+                     *           "n": 1,
+                     *           "success_rate": 1,
+                     *           "score": {
+                     *             "mean": 1,
+                     *             "ci95": [
+                     *               1,
+                     *               1
+                     *             ]
+                     *           },
+                     *           "latency_ms": 1,
+                     *           "price_per_verified_success_usdc": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["BenchmarkResponse"];
                 };
             };
@@ -17302,12 +21227,44 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "service": "service",
+                     *       "version": "version",
+                     *       "status": "preview",
+                     *       "description": "description",
+                     *       "disclaimer": "disclaimer",
+                     *       "machine_readable": "machine readable",
+                     *       "methodology": {},
+                     *       "spec_repo": "spec repo",
+                     *       "keys": {
+                     *         "jwks": "jwks",
+                     *         "evm_signers": {
+                     *           "live": "live",
+                     *           "preview": "preview"
+                     *         }
+                     *       },
+                     *       "free_tier": {},
+                     *       "endpoints": [
+                     *         {
+                     *           "method": "method",
+                     *           "path": "path",
+                     *           "purpose": "purpose"
+                     *         }
+                     *       ],
+                     *       "response_shapes": {},
+                     *       "coverage_seed": [
+                     *         {}
+                     *       ],
+                     *       "note": "note"
+                     *     }
+                     */
                     "application/json": components["schemas"]["BasisContractResponse"];
                 };
             };
@@ -17358,12 +21315,27 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "symbols": [
+                     *         {
+                     *           "symbol": "AAPL",
+                     *           "underlying": "underlying",
+                     *           "issuer": "issuer",
+                     *           "chains": [
+                     *             "chain"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["BasisSymbolsResponse"];
                 };
             };
@@ -17413,18 +21385,54 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example AAPL */
                 symbol: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "symbol": "AAPL",
+                     *       "underlying": "underlying",
+                     *       "chain": "chain",
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "wrapper_price": 1,
+                     *       "reference_price": 1,
+                     *       "reference_source": "reference source",
+                     *       "basis_pct": 1,
+                     *       "basis_bps": 1,
+                     *       "effective_float": {
+                     *         "near_reference_usd": 1,
+                     *         "band_bps": 1,
+                     *         "confidence": "high"
+                     *       },
+                     *       "borrow": {
+                     *         "available": true,
+                     *         "rate_apr": 1,
+                     *         "source": "source"
+                     *       },
+                     *       "underlying_state": "open",
+                     *       "primary_market": {
+                     *         "creation": "open",
+                     *         "last_mint_at": "2026-11-16T09:30:00.000Z",
+                     *         "last_mint_block": 1,
+                     *         "last_mint_size": 1
+                     *       },
+                     *       "observations": [
+                     *         "observation"
+                     *       ],
+                     *       "source": "live",
+                     *       "preview": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["BasisQuote"];
                 };
             };
@@ -17496,12 +21504,46 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "live",
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "scoring": {
+                     *         "formula": "formula",
+                     *         "note": "note",
+                     *         "statuses": {}
+                     *       },
+                     *       "rows": [
+                     *         {
+                     *           "rank": 1,
+                     *           "symbol": "AAPL",
+                     *           "underlying": "underlying",
+                     *           "chain": "chain",
+                     *           "meme_symbol": "meme symbol",
+                     *           "window_score": 1,
+                     *           "window_status": "insufficient_data",
+                     *           "basis_bps": 1,
+                     *           "meme_momentum_24h_pct": 1,
+                     *           "float_locked_pct": 1,
+                     *           "primary_market": {
+                     *             "creation": "open",
+                     *             "last_mint_at": "2026-11-16T09:30:00.000Z",
+                     *             "last_mint_block": 1,
+                     *             "last_mint_size": 1
+                     *           },
+                     *           "source": "live",
+                     *           "as_of": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "preview": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["BasisBoard"];
                 };
             };
@@ -17570,18 +21612,77 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example AAPL */
                 symbol: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "schema": "basis-attestation/v1",
+                     *       "symbol": "AAPL",
+                     *       "chain": "chain",
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "snapshot": {
+                     *         "wrapper_price": 1,
+                     *         "reference_price": 1,
+                     *         "basis_bps": 1,
+                     *         "underlying_state": "open"
+                     *       },
+                     *       "backing": {
+                     *         "issuer": "issuer",
+                     *         "ratio": 1,
+                     *         "report_url": "report url",
+                     *         "report_as_of": "2026-11-16T09:30:00.000Z",
+                     *         "restated_by": "restated by",
+                     *         "evidence": {
+                     *           "hash": "hash",
+                     *           "mode": "live",
+                     *           "valid_until": "2026-11-16T09:30:00.000Z",
+                     *           "seq": 1,
+                     *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *           "prev_hash": "prev hash",
+                     *           "ratio_basis": "reserve_report",
+                     *           "sources": [
+                     *             {
+                     *               "id": "id",
+                     *               "url": "https://example.com/hook",
+                     *               "published_at": "2026-11-16T09:30:00.000Z",
+                     *               "block": 1,
+                     *               "sha256": "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"
+                     *             }
+                     *           ]
+                     *         }
+                     *       },
+                     *       "signature": {
+                     *         "alg": "ed25519",
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "value": "value"
+                     *       },
+                     *       "evm_signature": {
+                     *         "alg": "eip712-secp256k1",
+                     *         "signer": "signer",
+                     *         "value": "value",
+                     *         "typed_data": {}
+                     *       },
+                     *       "solana_signature": {
+                     *         "alg": "ed25519",
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "value": "value",
+                     *         "message": "A sentence for people."
+                     *       },
+                     *       "disclaimer": "disclaimer",
+                     *       "preview": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["BasisAttestation"];
                 };
             };
@@ -17652,18 +21753,42 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example AAPL */
                 symbol: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "symbol": "AAPL",
+                     *       "chain": "chain",
+                     *       "interval": "interval",
+                     *       "from": "2026-11-16T09:30:00.000Z",
+                     *       "to": "2026-11-16T09:30:00.000Z",
+                     *       "points": [
+                     *         {
+                     *           "as_of": "2026-11-16T09:30:00.000Z",
+                     *           "wrapper_price": 1,
+                     *           "reference_price": 1,
+                     *           "basis_bps": 1,
+                     *           "near_reference_usd": 1,
+                     *           "underlying_state": "open",
+                     *           "window_score": 1,
+                     *           "window_status": "insufficient_data"
+                     *         }
+                     *       ],
+                     *       "source": "live",
+                     *       "preview": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["BasisHistoryResponse"];
                 };
             };
@@ -17728,6 +21853,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
                 sha256: string;
             };
             cookie?: never;
@@ -17900,6 +22026,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": {
                         [key: string]: unknown;
                     };
@@ -17949,6 +22076,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": {
                         [key: string]: unknown;
                     };
@@ -18005,12 +22133,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "x402Version": 2,
+                     *       "items": [
+                     *         {}
+                     *       ],
+                     *       "pagination": {
+                     *         "limit": 50,
+                     *         "offset": 1,
+                     *         "total": 1
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["DiscoveryResources"];
                 };
             };
@@ -18243,22 +22384,129 @@ export interface operations {
     rhRun: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                 *       "symbol": "AAPL",
+                 *       "side": "buy",
+                 *       "quantity": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["RhRunRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "executed",
+                     *       "instrument_type": "equity",
+                     *       "receipt": {
+                     *         "id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "instrument_type": "equity",
+                     *         "symbol": "AAPL",
+                     *         "side": "buy",
+                     *         "direction": "buy",
+                     *         "quantity": 1,
+                     *         "requested_quantity": 1,
+                     *         "filled_quantity": 1,
+                     *         "notional_usdc": 1,
+                     *         "status": "pending_approval",
+                     *         "reason": "Above the usual amount",
+                     *         "mode": "paper",
+                     *         "broker": "broker",
+                     *         "client_order_id": "client order id",
+                     *         "broker_order_id": "broker order id",
+                     *         "fills": [
+                     *           {
+                     *             "fill_id": "fill id",
+                     *             "quantity": 1,
+                     *             "price": 1,
+                     *             "fee": 1,
+                     *             "at": "2026-11-16T09:30:00.000Z"
+                     *           }
+                     *         ],
+                     *         "avg_price": 1,
+                     *         "gross": 1,
+                     *         "fees": 1,
+                     *         "net": 1,
+                     *         "reference": {
+                     *           "quote_price": 1,
+                     *           "quote_source": "quote source",
+                     *           "quoted_at": "2026-11-16T09:30:00.000Z",
+                     *           "max_drift_bps": 1,
+                     *           "execution_price": 1,
+                     *           "execution_observed_at": "2026-11-16T09:30:00.000Z",
+                     *           "basis_bps": 1
+                     *         },
+                     *         "slippage_bps": 1,
+                     *         "policy": {
+                     *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "content_hash": "content hash",
+                     *           "verdict": "verdict",
+                     *           "checks": [
+                     *             {
+                     *               "id": "id",
+                     *               "result": "pass",
+                     *               "limit": 50,
+                     *               "actual": {},
+                     *               "reason": "Above the usual amount"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "approval": {
+                     *           "required": true,
+                     *           "digest": "digest",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "approved_by": "approved by",
+                     *           "approved_by_claimed": "approved by claimed",
+                     *           "approved_at": "2026-11-16T09:30:00.000Z",
+                     *           "self_approved": true
+                     *         },
+                     *         "execute_by": "2026-11-16T09:30:00.000Z",
+                     *         "salt": "salt",
+                     *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *         "attestation": {
+                     *           "hash": "hash",
+                     *           "prev_hash": "prev hash",
+                     *           "alg": "alg",
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "value": "value"
+                     *         },
+                     *         "created_at": "2026-11-16T09:30:00.000Z",
+                     *         "agent_id": "analyst-v1",
+                     *         "spender": "research-bot",
+                     *         "team": "research",
+                     *         "tags": {},
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "instrument_metadata": {}
+                     *       },
+                     *       "audit": {
+                     *         "event_id": "event id",
+                     *         "seq": 1,
+                     *         "hash": "hash"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhRunExecuted"];
                 };
             };
@@ -18366,23 +22614,54 @@ export interface operations {
     rhApprove: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         /** @description Beside run_id and approved_by these are echoes: one that differs from the run is a 400. */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RhApproveRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "approved",
+                     *       "instrument_type": "equity",
+                     *       "queued": true,
+                     *       "approved_at": "2026-11-16T09:30:00.000Z",
+                     *       "approved_by": "approved by",
+                     *       "approved_by_claimed": "approved by claimed",
+                     *       "self_approved": true,
+                     *       "approvals_required": 1,
+                     *       "approvals": [
+                     *         {
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "at": "2026-11-16T09:30:00.000Z",
+                     *           "self_approved": true
+                     *         }
+                     *       ],
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "execute_by": "2026-11-16T09:30:00.000Z",
+                     *       "digest": "digest"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhApproved"];
                 };
             };
@@ -18501,12 +22780,100 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "instrument_type": "equity",
+                     *         "symbol": "AAPL",
+                     *         "side": "buy",
+                     *         "direction": "buy",
+                     *         "quantity": 1,
+                     *         "requested_quantity": 1,
+                     *         "filled_quantity": 1,
+                     *         "notional_usdc": 1,
+                     *         "status": "pending_approval",
+                     *         "reason": "Above the usual amount",
+                     *         "mode": "paper",
+                     *         "broker": "broker",
+                     *         "client_order_id": "client order id",
+                     *         "broker_order_id": "broker order id",
+                     *         "fills": [
+                     *           {
+                     *             "fill_id": "fill id",
+                     *             "quantity": 1,
+                     *             "price": 1,
+                     *             "fee": 1,
+                     *             "at": "2026-11-16T09:30:00.000Z"
+                     *           }
+                     *         ],
+                     *         "avg_price": 1,
+                     *         "gross": 1,
+                     *         "fees": 1,
+                     *         "net": 1,
+                     *         "reference": {
+                     *           "quote_price": 1,
+                     *           "quote_source": "quote source",
+                     *           "quoted_at": "2026-11-16T09:30:00.000Z",
+                     *           "max_drift_bps": 1,
+                     *           "execution_price": 1,
+                     *           "execution_observed_at": "2026-11-16T09:30:00.000Z",
+                     *           "basis_bps": 1
+                     *         },
+                     *         "slippage_bps": 1,
+                     *         "policy": {
+                     *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "content_hash": "content hash",
+                     *           "verdict": "verdict",
+                     *           "checks": [
+                     *             {
+                     *               "id": "id",
+                     *               "result": "pass",
+                     *               "limit": 50,
+                     *               "actual": {},
+                     *               "reason": "Above the usual amount"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "approval": {
+                     *           "required": true,
+                     *           "digest": "digest",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "approved_by": "approved by",
+                     *           "approved_by_claimed": "approved by claimed",
+                     *           "approved_at": "2026-11-16T09:30:00.000Z",
+                     *           "self_approved": true
+                     *         },
+                     *         "execute_by": "2026-11-16T09:30:00.000Z",
+                     *         "salt": "salt",
+                     *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *         "attestation": {
+                     *           "hash": "hash",
+                     *           "prev_hash": "prev hash",
+                     *           "alg": "alg",
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "value": "value"
+                     *         },
+                     *         "created_at": "2026-11-16T09:30:00.000Z",
+                     *         "agent_id": "analyst-v1",
+                     *         "spender": "research-bot",
+                     *         "team": "research",
+                     *         "tags": {},
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "instrument_metadata": {}
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["RhReceipt"][];
                 };
             };
@@ -18571,6 +22938,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
@@ -18583,6 +22951,92 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "instrument_type": "equity",
+                     *       "symbol": "AAPL",
+                     *       "side": "buy",
+                     *       "direction": "buy",
+                     *       "quantity": 1,
+                     *       "requested_quantity": 1,
+                     *       "filled_quantity": 1,
+                     *       "notional_usdc": 1,
+                     *       "status": "pending_approval",
+                     *       "reason": "Above the usual amount",
+                     *       "mode": "paper",
+                     *       "broker": "broker",
+                     *       "client_order_id": "client order id",
+                     *       "broker_order_id": "broker order id",
+                     *       "fills": [
+                     *         {
+                     *           "fill_id": "fill id",
+                     *           "quantity": 1,
+                     *           "price": 1,
+                     *           "fee": 1,
+                     *           "at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "avg_price": 1,
+                     *       "gross": 1,
+                     *       "fees": 1,
+                     *       "net": 1,
+                     *       "reference": {
+                     *         "quote_price": 1,
+                     *         "quote_source": "quote source",
+                     *         "quoted_at": "2026-11-16T09:30:00.000Z",
+                     *         "max_drift_bps": 1,
+                     *         "execution_price": 1,
+                     *         "execution_observed_at": "2026-11-16T09:30:00.000Z",
+                     *         "basis_bps": 1
+                     *       },
+                     *       "slippage_bps": 1,
+                     *       "policy": {
+                     *         "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "name": "Operations",
+                     *         "content_hash": "content hash",
+                     *         "verdict": "verdict",
+                     *         "checks": [
+                     *           {
+                     *             "id": "id",
+                     *             "result": "pass",
+                     *             "limit": 50,
+                     *             "actual": {},
+                     *             "reason": "Above the usual amount"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "approval": {
+                     *         "required": true,
+                     *         "digest": "digest",
+                     *         "expires_at": "2026-11-16T10:30:00.000Z",
+                     *         "approved_by": "approved by",
+                     *         "approved_by_claimed": "approved by claimed",
+                     *         "approved_at": "2026-11-16T09:30:00.000Z",
+                     *         "self_approved": true
+                     *       },
+                     *       "execute_by": "2026-11-16T09:30:00.000Z",
+                     *       "salt": "salt",
+                     *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "attestation": {
+                     *         "hash": "hash",
+                     *         "prev_hash": "prev hash",
+                     *         "alg": "alg",
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "value": "value"
+                     *       },
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "agent_id": "analyst-v1",
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "tags": {},
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "instrument_metadata": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhReceipt"];
                 };
             };
@@ -18665,12 +23119,122 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "runs": [
+                     *         {
+                     *           "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "status": "pending_approval",
+                     *           "reason": "Above the usual amount",
+                     *           "instrument_type": "equity",
+                     *           "symbol": "AAPL",
+                     *           "side": "buy",
+                     *           "quantity": 1,
+                     *           "notional_usdc": 1,
+                     *           "price_limit": 1,
+                     *           "leverage": 1,
+                     *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "policy_verdict": "policy verdict",
+                     *           "checks": [
+                     *             {
+                     *               "id": "id",
+                     *               "result": "pass",
+                     *               "limit": 50,
+                     *               "actual": {},
+                     *               "reason": "Above the usual amount"
+                     *             }
+                     *           ],
+                     *           "policy_results": [
+                     *             {}
+                     *           ],
+                     *           "agent_id": "analyst-v1",
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "tags": {},
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "broker": "broker",
+                     *           "mode": "paper",
+                     *           "client_order_id": "client order id",
+                     *           "approval": {
+                     *             "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *             "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "instrument_type": "equity",
+                     *             "symbol": "AAPL",
+                     *             "side": "buy",
+                     *             "direction": "buy",
+                     *             "quantity": 1,
+                     *             "notional_usdc": 1,
+                     *             "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "policy_verdict": "requires_human",
+                     *             "checks": [
+                     *               {
+                     *                 "id": "id",
+                     *                 "result": "pass",
+                     *                 "limit": 50,
+                     *                 "actual": {}
+                     *               }
+                     *             ],
+                     *             "approvals_required": 1,
+                     *             "next": "next",
+                     *             "expires_at": "2026-11-16T10:30:00.000Z",
+                     *             "execute_by": "2026-11-16T09:30:00.000Z",
+                     *             "digest": "digest"
+                     *           },
+                     *           "request": {},
+                     *           "rule": {
+                     *             "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "name": "Operations",
+                     *             "sentence": "sentence"
+                     *           },
+                     *           "normal": {
+                     *             "count_30d": 1,
+                     *             "median_usdc": 1,
+                     *             "max_usdc": 1
+                     *           },
+                     *           "next": "next",
+                     *           "approvals_required": 1,
+                     *           "approvals": [
+                     *             {
+                     *               "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *               "at": "2026-11-16T09:30:00.000Z",
+                     *               "self_approved": true
+                     *             }
+                     *           ],
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "execute_by": "2026-11-16T09:30:00.000Z",
+                     *           "approved_at": "2026-11-16T09:30:00.000Z",
+                     *           "approved_by": "approved by",
+                     *           "approved_by_claimed": "approved by claimed",
+                     *           "self_approved": true,
+                     *           "fills": [
+                     *             {
+                     *               "fill_id": "fill id",
+                     *               "quantity": 1,
+                     *               "price": 1,
+                     *               "fee": 1,
+                     *               "at": "2026-11-16T09:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "receipt_ids": [
+                     *             "01a1e237-b8a3-77d2-bb1e-9ac638207396"
+                     *           ],
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z",
+                     *           "finished_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhRuns"];
                 };
             };
@@ -18735,18 +23299,134 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "status": "pending_approval",
+                     *       "reason": "Above the usual amount",
+                     *       "instrument_type": "equity",
+                     *       "symbol": "AAPL",
+                     *       "side": "buy",
+                     *       "quantity": 1,
+                     *       "notional_usdc": 1,
+                     *       "price_limit": 1,
+                     *       "leverage": 1,
+                     *       "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "policy_verdict": "policy verdict",
+                     *       "checks": [
+                     *         {
+                     *           "id": "id",
+                     *           "result": "pass",
+                     *           "limit": 50,
+                     *           "actual": {},
+                     *           "reason": "Above the usual amount"
+                     *         }
+                     *       ],
+                     *       "policy_results": [
+                     *         {}
+                     *       ],
+                     *       "agent_id": "analyst-v1",
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "tags": {},
+                     *       "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "broker": "broker",
+                     *       "mode": "paper",
+                     *       "client_order_id": "client order id",
+                     *       "approval": {
+                     *         "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "instrument_type": "equity",
+                     *         "symbol": "AAPL",
+                     *         "side": "buy",
+                     *         "direction": "buy",
+                     *         "quantity": 1,
+                     *         "notional_usdc": 1,
+                     *         "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "policy_verdict": "requires_human",
+                     *         "checks": [
+                     *           {
+                     *             "id": "id",
+                     *             "result": "pass",
+                     *             "limit": 50,
+                     *             "actual": {},
+                     *             "reason": "Above the usual amount"
+                     *           }
+                     *         ],
+                     *         "approvals_required": 1,
+                     *         "rule": {
+                     *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "sentence": "sentence"
+                     *         },
+                     *         "normal": {
+                     *           "count_30d": 1,
+                     *           "median_usdc": 1,
+                     *           "max_usdc": 1
+                     *         },
+                     *         "next": "next",
+                     *         "expires_at": "2026-11-16T10:30:00.000Z",
+                     *         "execute_by": "2026-11-16T09:30:00.000Z",
+                     *         "digest": "digest"
+                     *       },
+                     *       "request": {},
+                     *       "rule": {
+                     *         "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "name": "Operations",
+                     *         "sentence": "sentence"
+                     *       },
+                     *       "normal": {
+                     *         "count_30d": 1,
+                     *         "median_usdc": 1,
+                     *         "max_usdc": 1
+                     *       },
+                     *       "next": "next",
+                     *       "approvals_required": 1,
+                     *       "approvals": [
+                     *         {
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "at": "2026-11-16T09:30:00.000Z",
+                     *           "self_approved": true
+                     *         }
+                     *       ],
+                     *       "expires_at": "2026-11-16T10:30:00.000Z",
+                     *       "execute_by": "2026-11-16T09:30:00.000Z",
+                     *       "approved_at": "2026-11-16T09:30:00.000Z",
+                     *       "approved_by": "approved by",
+                     *       "approved_by_claimed": "approved by claimed",
+                     *       "self_approved": true,
+                     *       "fills": [
+                     *         {
+                     *           "fill_id": "fill id",
+                     *           "quantity": 1,
+                     *           "price": 1,
+                     *           "fee": 1,
+                     *           "at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "receipt_ids": [
+                     *         "01a1e237-b8a3-77d2-bb1e-9ac638207396"
+                     *       ],
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z",
+                     *       "finished_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhRun"];
                 };
             };
@@ -18820,22 +23500,31 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["RhCancelRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "status",
+                     *       "stopping": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhCancelled"];
                 };
             };
@@ -18940,12 +23629,42 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "accounts": [
+                     *         {
+                     *           "broker": "broker",
+                     *           "mode": "paper",
+                     *           "currency": "USDC",
+                     *           "cash_usdc": 1,
+                     *           "unsettled_usdc": 1,
+                     *           "held_usdc": 1,
+                     *           "buying_power_usdc": 1,
+                     *           "equity_usdc": 1,
+                     *           "positions": [
+                     *             {
+                     *               "instrument_type": "equity",
+                     *               "symbol": "AAPL",
+                     *               "quantity": 1,
+                     *               "cost_usdc": 1,
+                     *               "avg_price": 1,
+                     *               "margin_usdc": 1,
+                     *               "leverage": 1,
+                     *               "liquidation_price": 1,
+                     *               "locked_until": "2026-11-16T09:30:00.000Z"
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhPositions"];
                 };
             };
@@ -19005,12 +23724,28 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "policies": [
+                     *         {
+                     *           "instrument_type": "equity",
+                     *           "source": "tenant",
+                     *           "version": 1,
+                     *           "constraints": {},
+                     *           "tenant_constraints": {},
+                     *           "content_hash": "content hash",
+                     *           "changed_by": "changed by",
+                     *           "updated_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhPolicies"];
                 };
             };
@@ -19066,6 +23801,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example equity */
                 instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             };
             cookie?: never;
@@ -19078,6 +23814,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "instrument_type": "equity",
+                     *       "source": "tenant",
+                     *       "version": 1,
+                     *       "constraints": {},
+                     *       "tenant_constraints": {},
+                     *       "content_hash": "content hash",
+                     *       "changed_by": "changed by",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhPolicy"];
                 };
             };
@@ -19151,6 +23899,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example equity */
                 instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             };
             cookie?: never;
@@ -19158,6 +23907,11 @@ export interface operations {
         /** @description Replaces the constraints that the tenant has set before. A constraint that is absent has its shipped value; with none at all, the tenant has no default of its own. */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "constraints": {}
+                 *     }
+                 */
                 "application/json": components["schemas"]["RhPolicyUpdate"];
             };
         };
@@ -19168,6 +23922,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "instrument_type": "equity",
+                     *       "source": "tenant",
+                     *       "version": 1,
+                     *       "constraints": {},
+                     *       "tenant_constraints": {},
+                     *       "content_hash": "content hash",
+                     *       "changed_by": "changed by",
+                     *       "updated_at": "2026-11-16T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhPolicy"];
                 };
             };
@@ -19263,12 +24029,21 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "engaged": true,
+                     *       "engaged_at": "2026-11-16T09:30:00.000Z",
+                     *       "engaged_by": "engaged by",
+                     *       "reason": "Above the usual amount",
+                     *       "runs_stopped": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhKillSwitch"];
                 };
             };
@@ -19328,16 +24103,30 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "engaged": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["RhKillSwitchRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "engaged": true,
+                     *       "engaged_at": "2026-11-16T09:30:00.000Z",
+                     *       "engaged_by": "engaged by",
+                     *       "reason": "Above the usual amount",
+                     *       "runs_stopped": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhKillSwitch"];
                 };
             };
@@ -19428,12 +24217,100 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *         "tenant_id": "ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "instrument_type": "equity",
+                     *         "symbol": "AAPL",
+                     *         "side": "buy",
+                     *         "direction": "buy",
+                     *         "quantity": 1,
+                     *         "requested_quantity": 1,
+                     *         "filled_quantity": 1,
+                     *         "notional_usdc": 1,
+                     *         "status": "pending_approval",
+                     *         "reason": "Above the usual amount",
+                     *         "mode": "paper",
+                     *         "broker": "broker",
+                     *         "client_order_id": "client order id",
+                     *         "broker_order_id": "broker order id",
+                     *         "fills": [
+                     *           {
+                     *             "fill_id": "fill id",
+                     *             "quantity": 1,
+                     *             "price": 1,
+                     *             "fee": 1,
+                     *             "at": "2026-11-16T09:30:00.000Z"
+                     *           }
+                     *         ],
+                     *         "avg_price": 1,
+                     *         "gross": 1,
+                     *         "fees": 1,
+                     *         "net": 1,
+                     *         "reference": {
+                     *           "quote_price": 1,
+                     *           "quote_source": "quote source",
+                     *           "quoted_at": "2026-11-16T09:30:00.000Z",
+                     *           "max_drift_bps": 1,
+                     *           "execution_price": 1,
+                     *           "execution_observed_at": "2026-11-16T09:30:00.000Z",
+                     *           "basis_bps": 1
+                     *         },
+                     *         "slippage_bps": 1,
+                     *         "policy": {
+                     *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "name": "Operations",
+                     *           "content_hash": "content hash",
+                     *           "verdict": "verdict",
+                     *           "checks": [
+                     *             {
+                     *               "id": "id",
+                     *               "result": "pass",
+                     *               "limit": 50,
+                     *               "actual": {},
+                     *               "reason": "Above the usual amount"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "approval": {
+                     *           "required": true,
+                     *           "digest": "digest",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "approved_by": "approved by",
+                     *           "approved_by_claimed": "approved by claimed",
+                     *           "approved_at": "2026-11-16T09:30:00.000Z",
+                     *           "self_approved": true
+                     *         },
+                     *         "execute_by": "2026-11-16T09:30:00.000Z",
+                     *         "salt": "salt",
+                     *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *         "attestation": {
+                     *           "hash": "hash",
+                     *           "prev_hash": "prev hash",
+                     *           "alg": "alg",
+                     *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "value": "value"
+                     *         },
+                     *         "created_at": "2026-11-16T09:30:00.000Z",
+                     *         "agent_id": "analyst-v1",
+                     *         "spender": "research-bot",
+                     *         "team": "research",
+                     *         "tags": {},
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "instrument_metadata": {}
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["RhReceipt"][] | components["schemas"]["CbAccount"][];
                 };
             };
@@ -19541,12 +24418,21 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "domain",
+                     *       "oauth_ready": true,
+                     *       "token_stored": true,
+                     *       "account_stub_created": true,
+                     *       "encrypted": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhOauthCallback"];
                 };
             };
@@ -19597,16 +24483,24 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["RhOauthRevokeRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "domain",
+                     *       "revoked": true,
+                     *       "rh_account_id": "rh account id"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RhOauthRevoked"];
                 };
             };
@@ -19783,16 +24677,32 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "address": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                 *       "amount_usdc": 0.025
+                 *     }
+                 */
                 "application/json": components["schemas"]["FaucetRequest"];
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "address": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                     *       "amount": "25000",
+                     *       "amount_usdc": 0.025,
+                     *       "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *       "network": "eip155:8453",
+                     *       "transaction": "0x78f00433a1b2c3d4e5f60718293a4b5c6d7e8f9078f00433a1b2c3d4e5f60718"
+                     *     }
+                     */
                     "application/json": components["schemas"]["FaucetResponse"];
                 };
             };
@@ -19861,16 +24771,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": unknown;
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": unknown;
                 };
             };
@@ -19939,16 +24851,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": unknown;
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": unknown;
                 };
             };
@@ -20017,16 +24931,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /** @example {} */
                 "application/json": unknown;
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": unknown;
                 };
             };
@@ -20095,12 +25011,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": unknown;
                 };
             };

@@ -1,17 +1,18 @@
+import { readFileSync } from 'node:fs'
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 import { extractComponents } from './openapi-components.ts'
+import { completeDocument, type DocumentData, type OpenApiDocument } from './openapi-document.ts'
 
 const ERROR_RESPONSE = 'ErrorResponse'
 
 /** The body of every error response: `error` and `message` are always present. */
 export const ErrorResponse = Type.Object(
   {
-    error: Type.Union(
-      ['budget_exceeded', 'policy_blocked', 'invalid_request', 'payment_required', 'error'].map((code) =>
-        Type.Literal(code),
-      ),
-    ),
+    error: Type.Unsafe<string>({
+      type: 'string',
+      enum: ['budget_exceeded', 'policy_blocked', 'invalid_request', 'payment_required', 'error'],
+    }),
     message: Type.String(),
     code: Type.Optional(Type.String()),
     request_id: Type.Optional(Type.String()),
@@ -40,6 +41,9 @@ export const openapiInfo = (publicUrl: () => string) => ({
     description:
       'Execution, payment and attestation for autonomous agents. Paid calls use x402 in USDC on eip155:8453.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    contact: { name: 'Countersign', url: `${publicUrl()}/docs` },
+    'x-guidance':
+      'Ask GET /api/pricing or POST /api/route for lane and price, both free. POST /api/run with {"task": "…"} and an Idempotency-Key; without payment the answer is 402. Pay it with any x402 client (USDC, scheme exact, EIP-3009) and send the same body. After a 503 send the same payment again and never sign another; after a 409 with retryable: true send the same request again. An API key is needed only for budgets, policies, wallets and lists: POST /api/onboard.',
   },
   servers: [{ url: publicUrl() }],
   components: {
@@ -89,8 +93,9 @@ export function describeErrors({ schema, url, route }: RouteDescription) {
       .map((status) => [status, { ...ErrorResponse, description: errorDescriptions[status] }]),
   )
   const security = {
-    none: undefined,
-    optional: [{}, { apiKey: [] }, { session: [] }],
+    none: [],
+    // A payment is the credential there, and agents read a listed key as required: the key is described as a header.
+    optional: route.config?.paid ? [] : [{}, { apiKey: [] }, { session: [] }],
     tenant: [{ apiKey: [] }, { session: [] }],
     admin: [{ adminKey: [] }],
   }[auth]
@@ -98,11 +103,38 @@ export function describeErrors({ schema, url, route }: RouteDescription) {
     schema: {
       ...schema,
       ...(schema.querystring ? { querystring: withOptionalDefaults(schema.querystring) } : {}),
+      ...(url.includes('*') && { params: withNamedRest(schema.params) }),
+      description: describe(schema, route.config ?? {}),
       response: { ...declaredResponses, ...errors },
-      ...(security && { security }),
+      security: schema.security ?? security,
     } as FastifySchema,
-    url,
+    url: url.replace('*', `:${REST_OF_PATH}`),
   }
+}
+
+/** OpenAPI has no parameter for the rest of a path; the service takes its slashes as they are or encoded. */
+const REST_OF_PATH = 'tile'
+
+function withNamedRest(params: unknown) {
+  const { properties, ...schema } = params as { properties: Record<string, object> }
+  return { ...schema, required: [REST_OF_PATH], properties: { [REST_OF_PATH]: properties['*'] } }
+}
+
+/** What the route's author wrote, and who may call it. */
+function describe(schema: FastifySchema, { auth = 'none', scope, paid }: FastifyContextConfig): string {
+  const scopes = [scope ?? []].flat().map((name) => `\`${name}\``)
+  const withScope = scopes.length > 0 ? ` with the scope ${scopes.join(' or ')}` : ''
+  const credential = {
+    none: 'Needs no credential.',
+    optional: paid
+      ? 'Needs a payment; an `X-API-Key` is optional.'
+      : `Takes an \`X-API-Key\`${withScope} and needs none.`,
+    tenant: `Needs an \`X-API-Key\`${withScope}, or a session.`,
+    admin: 'For the operator, with `X-Admin-Key`.',
+  }[auth]
+  const { summary, description } = schema as { summary?: string; description?: string }
+  const text = description ?? summary ?? ''
+  return `${text}${/[.!?]$/.test(text) ? '' : '.'} ${credential}`.trim()
 }
 
 /** A property with a default is not required. */
@@ -134,8 +166,13 @@ export function describeApi(app: { swagger(): object }): object {
   for (const { requestBody } of Object.values(document.paths).flatMap((path) => Object.values(path)))
     markOptionalBody(requestBody)
   const { paths, schemas } = extractComponents(document.paths, { [ERROR_RESPONSE]: ErrorResponse })
-  return { ...document, paths, components: { ...document.components, schemas } }
+  const extracted = { ...document, paths, components: { ...document.components, schemas } }
+  return completeDocument(extracted as OpenApiDocument, readDocumentData())
 }
+
+/** Tags and examples, which are data. */
+const readDocumentData = () =>
+  JSON.parse(readFileSync(new URL('../../data/openapi.json', import.meta.url), 'utf8')) as DocumentData
 
 function markOptionalBody(body: Body | undefined) {
   const schema = body?.content?.['application/json']?.schema

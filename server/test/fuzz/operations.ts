@@ -66,11 +66,15 @@ export function listOperations(description: Description): Operation[] {
       parameters: (resolve(described.parameters ?? []) as Parameter[]) ?? [],
       body: resolve(described.requestBody?.content['application/json']?.schema) as Schema | undefined,
       statuses: Object.keys(described.responses).map(Number),
-      credential: credentialOf(described.security),
+      // A paid call takes a key too, which is described as a header.
+      credential: 'x-payment-info' in described ? paidCredential(described.security) : credentialOf(described.security),
       endless: path.endsWith('/stream'),
     })),
   )
 }
+
+const paidCredential = (security: Record<string, unknown>[] = []): Operation['credential'] =>
+  security.length === 0 ? 'optional' : credentialOf(security)
 
 function credentialOf(security: Record<string, unknown>[] = []): Operation['credential'] {
   if (security.some((scheme) => 'adminKey' in scheme)) return 'admin'

@@ -257,3 +257,16 @@ export function paymentResponseHeaders(result: {
 }
 
 const encodeHeader = (value: unknown) => Buffer.from(JSON.stringify(value), 'utf8').toString('base64')
+
+/** What a paid operation costs, in the form that agents read from OpenAPI before they call it. */
+export const paymentInfo = ({ minMicro, maxMicro }: { minMicro: bigint; maxMicro: bigint }) => ({
+  'x-payment-info': {
+    price: {
+      mode: 'dynamic',
+      currency: 'USD',
+      min: usdcFromMicro(minMicro).toString(),
+      max: usdcFromMicro(maxMicro).toString(),
+    },
+    protocols: [{ x402: {} }],
+  },
+})

@@ -6,7 +6,7 @@ import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { invalid } from '../../platform/problem.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
-import { readPayment } from '../payments/x402.ts'
+import { paymentInfo, readPayment } from '../payments/x402.ts'
 import { hashRequest, type PaidRequest } from './paid-request.ts'
 import type { RunBody, RunResponse } from './paid-unit.ts'
 import {
@@ -32,6 +32,7 @@ export type RunRoutesDeps = {
   /** The 402 to a call without a body. */
   answerProbe(kind: PaidRequest['kind'], requestId: string): RunResponse
   limits: { payerPerMinute: number }
+  priceRange(kind: PaidRequest['kind']): { minMicro: bigint; maxMicro: bigint }
 }
 
 const PATHS = { run: '/api/run', loop: '/api/loop' } as const
@@ -45,7 +46,7 @@ const paidResponses = {
   500: RunFailure,
 }
 
-export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits }: RunRoutesDeps) {
+export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits, priceRange }: RunRoutesDeps) {
   const toPaidRequest = (
     request: FastifyRequest,
     kind: PaidRequest['kind'],
@@ -87,6 +88,7 @@ export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits }: 
         description: 'Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged.',
         body: RunRequest,
         response: { 200: RunSuccessResponse, ...paidResponses },
+        ...paymentInfo(priceRange('run')),
       },
       preValidation: useProbe('run'),
       config: { auth: 'optional', scope: 'run', paid: true },
@@ -105,8 +107,11 @@ export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits }: 
         operationId: 'loop',
         tags: ['Execution'],
         summary: 'The execution primitive below a run',
+        description:
+          'One call of one lane, without routing and orchestration. Paid by x402 at the base price of the lane; without an `agent_id` the default lane works.',
         body: LoopRequest,
         response: { 200: LoopSuccessResponse, ...paidResponses },
+        ...paymentInfo(priceRange('loop')),
       },
       preValidation: useProbe('loop'),
       config: { auth: 'optional', scope: 'run', paid: true },

@@ -4,11 +4,14 @@ import type { App } from '../../platform/http-app.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { amountFields, readAmount } from '../ledger/ledger.ts'
-import { readPayment } from '../payments/x402.ts'
+import { paymentInfo, readPayment } from '../payments/x402.ts'
 import { hashRequest } from './paid-request.ts'
 import type { RunResponse } from './paid-unit.ts'
 import { GovernanceRefusal, PaymentRequiredResponse, RunFailure, TopUpResponse } from './runs.schema.ts'
 import type { TopUpRequest } from './top-up.ts'
+
+/** The limit of `amountFields`. */
+const MAX_TOP_UP_MICRO = 1_000_000_000_000n
 
 const TopUpBody = Type.Object(
   { ...amountFields, idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) },
@@ -28,6 +31,7 @@ export function topUpRoutes(app: App, topUp: (request: TopUpRequest) => Promise<
         params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) }),
         body: TopUpBody,
         response: { 200: TopUpResponse, 402: PaymentRequiredResponse, 409: GovernanceRefusal, 500: RunFailure },
+        ...paymentInfo({ minMicro: 1n, maxMicro: MAX_TOP_UP_MICRO }),
       },
       config: { auth: 'tenant', scope: 'run', paid: true, slow: true },
     },

@@ -34,7 +34,7 @@ export function billingRoutes(
         tags: ['Billing'],
         summary: 'Open the billing portal',
         response: {
-          200: Type.Object({ url: Type.String({ format: 'uri' }) }),
+          200: Type.Object({ url: Type.String({ format: 'uri' }) }, { title: 'BillingPortal' }),
           404: { ...ErrorResponse, description: 'No billing customer is on record.' },
         },
       },

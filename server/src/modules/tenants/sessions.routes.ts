@@ -63,7 +63,7 @@ export function sessionRoutes(app: App, tenants: Tenants) {
         operationId: 'endSession',
         tags,
         summary: 'End the session',
-        response: { 200: Type.Object({ ended: Type.Boolean() }), 404: ErrorResponse },
+        response: { 200: Type.Object({ ended: Type.Boolean() }, { title: 'SessionEnded' }), 404: ErrorResponse },
       },
       config: { auth: 'tenant' },
     },

@@ -80,7 +80,10 @@ export const SecretRotate = Type.Object(
 )
 
 /** The body of POSTs that take nothing but an idempotency key. */
-export const EmptyRequest = Type.Object({ idempotency_key: IdempotencyKey }, { additionalProperties: false })
+export const EmptyRequest = Type.Object(
+  { idempotency_key: IdempotencyKey },
+  { title: 'DeliveryRequest', additionalProperties: false },
+)
 
 export const TestSent = Type.Object({ event_id: Type.String(), type: Type.String() }, { title: 'WebhookTestSent' })
 

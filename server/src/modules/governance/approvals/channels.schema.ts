@@ -91,7 +91,10 @@ export const ApprovalChannelDeleted = Type.Object(
   { title: 'ApprovalChannelDeleted' },
 )
 
-export const EmptyRequest = Type.Object({ idempotency_key: IdempotencyKey }, { additionalProperties: false })
+export const EmptyRequest = Type.Object(
+  { idempotency_key: IdempotencyKey },
+  { title: 'ChannelTestRequest', additionalProperties: false },
+)
 export const ApprovalChannelTest = Type.Object(
   { message_ids: Type.Array(Type.String()) },
   { title: 'ApprovalChannelTest' },

@@ -43,7 +43,12 @@ const constraintSchema = <T extends Record<string, Parameters<typeof Type.Object
   type: string,
   properties: T,
   description: string,
-) => Type.Object({ type: Type.Literal(type), ...properties }, { additionalProperties: false, description })
+) => {
+  // `payment.amount_range` becomes `MandateAmountRange`.
+  const words = type.replace('payment.', '').split('_')
+  const title = `Mandate${words.map((word) => `${word[0]!.toUpperCase()}${word.slice(1)}`).join('')}`
+  return Type.Object({ type: Type.Literal(type), ...properties }, { title, additionalProperties: false, description })
+}
 
 /** The constraint types of AP2 payment mandates, under their AP2 names; amounts are in USDC. */
 const constraintSchemas = [

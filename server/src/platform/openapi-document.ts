@@ -1,0 +1,107 @@
+/** Completes what the framework describes: headers of payments, examples, tags and what an operation needs. */
+import { createExamples, type ExampleData } from './openapi-examples.ts'
+
+type Json = Record<string, unknown>
+type Media = Record<string, { schema?: Json; example?: unknown }>
+type Response = { description?: string; content?: Media; headers?: Json }
+export type Operation = {
+  operationId: string
+  tags?: string[]
+  security?: Json[]
+  parameters?: Json[]
+  requestBody?: { required?: boolean; content?: Media }
+  responses: Record<string, Response>
+}
+export type OpenApiDocument = {
+  tags?: unknown
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Json> } & Json
+}
+
+export type DocumentData = ExampleData & { tags: Record<string, string> }
+
+const MAX_KEY_LENGTH = 255
+
+const header = (name: string, description: string, schema: Json = { type: 'string' }) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+})
+
+const idempotencyKey = header(
+  'Idempotency-Key',
+  'Makes the call safe to repeat for 24 hours: the same key with the same body gets the stored answer, with another body 409. The same as `idempotency_key` in the body.',
+  { type: 'string', minLength: 1, maxLength: MAX_KEY_LENGTH },
+)
+const paymentHeaders = [
+  header(
+    'PAYMENT-SIGNATURE',
+    'An x402 version 2 payment for the `PAYMENT-REQUIRED` of the 402, as base64 of its JSON. Send it again, unchanged, after a 503.',
+  ),
+  header('X-PAYMENT', 'The same for x402 version 1. Send one of the two.'),
+]
+const optionalApiKey = header(
+  'X-API-Key',
+  'Optional: the run then belongs to this tenant, with its budgets and policies.',
+)
+
+const responseHeader = (description: string) => ({ description, schema: { type: 'string' } })
+const challengeHeaders = {
+  'PAYMENT-REQUIRED': responseHeader('The terms of x402 version 2, as base64 of their JSON.'),
+}
+const settlementHeaders = {
+  'PAYMENT-RESPONSE': responseHeader('The settlement for clients of x402 version 2, as base64 of its JSON.'),
+  'X-PAYMENT-RESPONSE': responseHeader('The settlement for clients of x402 version 1.'),
+}
+
+/** `bodies` of operations before their schemas became components. */
+export function completeDocument(document: OpenApiDocument, data: DocumentData): OpenApiDocument {
+  const examples = createExamples(document.components.schemas, data)
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  const used = new Set(operations.flatMap(({ tags = [] }) => tags))
+  for (const operation of operations) {
+    describeHeaders(operation, examples.resolve)
+    describeSuccess(operation)
+    addExamples(operation, examples)
+  }
+  const tags = Object.entries(data.tags)
+    .filter(([name]) => used.has(name))
+    .map(([name, description]) => ({ name, description }))
+  return { ...document, tags }
+}
+
+function describeHeaders(operation: Operation, resolve: (schema: Json) => Json) {
+  const { requestBody, responses, security } = operation
+  const schema = requestBody?.content?.['application/json']?.schema
+  const isPaid = 'x-payment-info' in operation
+  const takesKey = schema !== undefined && 'idempotency_key' in ((resolve(schema).properties ?? {}) as Json)
+  const headers = [
+    ...(isPaid ? paymentHeaders : []),
+    ...(takesKey ? [idempotencyKey] : []),
+    ...(isPaid && security?.length === 0 ? [optionalApiKey] : []),
+  ]
+  if (headers.length > 0) operation.parameters = [...(operation.parameters ?? []), ...headers]
+  if (!isPaid) return
+  if (responses[402]) responses[402].headers = challengeHeaders
+  if (responses[200]) responses[200].headers = settlementHeaders
+}
+
+const successDescriptions: Record<string, string> = { 200: 'Success.', 201: 'Created.', 202: 'Accepted.' }
+
+function describeSuccess({ responses }: Operation) {
+  for (const [status, response] of Object.entries(responses))
+    if (response.description === 'Default Response') response.description = successDescriptions[status] ?? 'Done.'
+}
+
+function addExamples(operation: Operation, { ofRequest, ofResponse, ofParameter }: ReturnType<typeof createExamples>) {
+  const body = operation.requestBody?.content?.['application/json']
+  if (body?.schema) body.example = ofRequest(operation.operationId, body.schema)
+  for (const parameter of operation.parameters ?? []) {
+    if (parameter.in === 'path' && parameter.example === undefined) parameter.example = ofParameter(parameter)
+  }
+  const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))?.[1]
+  const answer = success?.content?.['application/json']
+  if (answer?.schema) answer.example = ofResponse(operation.operationId, answer.schema)
+}
