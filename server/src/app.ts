@@ -291,6 +291,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
       readSettledMicro: governance.readSettledMicro,
       findLane: catalog.find,
+      laneIds: () => catalog.all().map(({ agentId }) => agentId),
       pricingVersion: catalog.version,
       priceRange: catalog.priceRange,
       chooseLane: routing.routeRun,

@@ -1,4 +1,5 @@
 import type { App } from './http-app.ts'
+import { suggest } from './suggest.ts'
 
 /** Knows which methods each path supports, so that a wrong method gets a 405 with `allow` instead of a 404. */
 export function createMethodIndex(app: App) {
@@ -12,6 +13,24 @@ export function createMethodIndex(app: App) {
   return {
     /** Whether a payment may be sent to this path, which browsers ask for with OPTIONS first. */
     isPaid: (path: string): boolean => [...routes.values()].some(({ isPaid, pattern }) => isPaid && pattern.test(path)),
+
+    /** ` Did you mean …?` with the path of a route that has the same number of segments, or nothing. */
+    suggestPath(path: string): string {
+      const segments = path.split('/')
+      const shapes = [...routes.keys()]
+        .filter((url) => !url.includes('*') && url.split('/').length === segments.length)
+        .map((url) => {
+          const parts = url.split('/')
+          const fixed = parts.map((part, index) => (part.startsWith(':') ? segments[index]! : part)).join('/')
+          return { fixed, shown: url.replace(/:(\w+)/g, '{$1}') }
+        })
+      const [nearest] = suggest(
+        path,
+        shapes.map(({ fixed }) => fixed),
+      )
+      const shape = shapes.find(({ fixed }) => fixed === nearest)
+      return shape ? ` Did you mean ${shape.shown}?` : ''
+    },
 
     methodsOf(path: string): string[] {
       const methods = new Set<string>()

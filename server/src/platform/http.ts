@@ -28,6 +28,7 @@ import { toProblemDetails } from './problem-details.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
 import { outsideTenantReads, withTenantReads } from './tenant-reads.ts'
+import { type ValidationError, validationDetails, validationMessage } from './validation-message.ts'
 
 export type HttpDeps = {
   log: Log
@@ -161,7 +162,10 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     if (request.method === 'OPTIONS' && methods.isPaid(path)) return answerPreflight(reply)
     const allowed = methods.methodsOf(path)
     if (allowed.length === 0 || allowed.includes(request.method))
-      throw new Problem('error', 'No route matches this path.', { status: 404, code: 'not_found' })
+      throw new Problem('error', `No route matches this path.${methods.suggestPath(path)}`, {
+        status: 404,
+        code: 'not_found',
+      })
     reply.header('allow', allowed.join(', '))
     throw new Problem('error', `${request.method} is not supported here; use ${allowed.join(', ')}.`, {
       status: 405,
@@ -236,7 +240,11 @@ function useValidators(app: App) {
     allErrors: false,
     strict: false,
     discriminator: true,
+<<<<<<< HEAD
     // A refusal is described in the words of the schema.
+=======
+    // Error messages name what a schema takes instead.
+>>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)
     verbose: true,
   } as const
   const strict = new Ajv({ ...options, coerceTypes: false })
@@ -332,6 +340,10 @@ async function authenticate(deps: HttpDeps, request: FastifyRequest) {
   }
   request.caller = await readCaller(deps, request)
   if (auth === 'optional' && request.caller.kind === 'guest') return
+  if (request.caller.kind === 'guest' && /^bearer /i.test(request.headers.authorization ?? ''))
+    throw unauthorized(
+      'A valid X-API-Key is required: send the key in the header X-API-Key, not as Authorization: Bearer.',
+    )
   if (scope) requireScope(request.caller, ...([scope].flat() as KeyScope[]))
   else requireTenant(request.caller)
 }
@@ -346,7 +358,7 @@ async function readCaller(deps: HttpDeps, request: FastifyRequest): Promise<Call
   const apiKey = request.headers['x-api-key']
   if (typeof apiKey === 'string') {
     const caller = await deps.authenticate.key(apiKey)
-    if (!caller) throw unauthorized('This API key is not valid.')
+    if (!caller) throw unauthorized('This API key is not valid: it is wrong, or it was revoked or has expired.')
     return caller
   }
   return (await deps.authenticate.session?.(request)) ?? guest
@@ -391,7 +403,11 @@ type SchemaError = {
 type FastifyErrorLike = {
   statusCode?: number
   code?: string
+<<<<<<< HEAD
   validation?: SchemaError[]
+=======
+  validation?: ValidationError[]
+>>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)
   validationContext?: string
   message: string
 }
@@ -423,10 +439,14 @@ function sendProblem(log: Log, error: unknown, request: FastifyRequest, reply: F
 
 function toProblem(error: FastifyErrorLike): Problem {
   if (error.validation)
+<<<<<<< HEAD
     return invalid(
       validationMessage(error),
       error.validation.map((fault) => ({ path: fault.instancePath, message: describeFault(fault) })),
     )
+=======
+    return invalid(validationMessage(error.validation, error.validationContext), validationDetails(error.validation))
+>>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new Problem('error', `The body is larger than ${BODY_LIMIT / 1024} KiB.`, { status: 413, code: 'too_large' })
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
@@ -447,6 +467,7 @@ function toProblem(error: FastifyErrorLike): Problem {
     cause: error,
   })
 }
+<<<<<<< HEAD
 
 function validationMessage(error: FastifyErrorLike): string {
   const firstError = error.validation![0]!
@@ -484,3 +505,5 @@ const allowedConstants = (error: FastifyErrorLike, path: string): unknown[] =>
       ? [(params as { allowedValue: unknown }).allowedValue]
       : [],
   )
+=======
+>>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)

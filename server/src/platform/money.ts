@@ -11,6 +11,14 @@ export function microFromUsdc(usdc: number): bigint | undefined {
   return BigInt(text.replace('.', ''))
 }
 
+/** ` Send 0.3, or …`: what a sum of floats was meant to be, or nothing when no rounding helps. */
+export function roundingHint(usdc: number): string {
+  const micro = microFromUsdc(Number(usdc.toFixed(6)))
+  return micro === undefined || micro === 0n
+    ? ''
+    : ` Send ${usdcFromMicro(micro)}, or "${micro}" as the amount in atomic units.`
+}
+
 /** Exact for every amount below nine billion USDC: the nearest double of a six-decimal text prints as that text again. */
 export function usdcFromMicro(micro: bigint): number {
   const negative = micro < 0n

@@ -50,8 +50,9 @@ export class Problem extends Error {
 export const invalid = (message: string, details?: unknown) =>
   new Problem('invalid_request', message, { status: 400, details })
 
-export const unauthorized = (message = 'A valid X-API-Key is required.') =>
-  new Problem('error', message, { status: 401, code: 'unauthorized' })
+export const unauthorized = (
+  message = 'A valid X-API-Key is required. POST /api/onboard makes a tenant and its key.',
+) => new Problem('error', message, { status: 401, code: 'unauthorized' })
 
 export const forbidden = (message: string) => new Problem('error', message, { status: 403, code: 'forbidden' })
 

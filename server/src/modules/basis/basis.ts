@@ -2,7 +2,8 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Notifications } from '../../platform/notifications.ts'
 import { type PreparedResponse, prepareResponse } from '../../platform/prepared-responses.ts'
-import { invalid, notFound, unavailable } from '../../platform/problem.ts'
+import { invalid, notFound, Problem, unavailable } from '../../platform/problem.ts'
+import { didYouMean } from '../../platform/suggest.ts'
 import { type Attestation, type AttestationSigners, createAttestation } from './attestation.ts'
 import {
   acquireLease,
@@ -105,13 +106,24 @@ export function createBasis(deps: BasisDeps) {
   }
   if (deps.sources.length > 0) deps.notifications.listen('basis', () => void reload().catch(() => {}))
 
+  /** The wrappers of a share, when a share was named, or the symbol that was probably meant. */
+  const suggestWrapper = (symbol: string) => {
+    const wrappers = coverage.symbols.filter(({ underlying }) => underlying.toLowerCase() === symbol.toLowerCase())
+    if (wrappers.length === 0)
+      return didYouMean(
+        symbol,
+        coverage.symbols.map((covered) => covered.symbol),
+      )
+    return ` ${symbol.slice(0, 64)} is a share; its wrappers are ${wrappers.map((wrapper) => wrapper.symbol).join(', ')}.`
+  }
+
   const findWrapper = (symbol: string, chain?: string): CoveredWrapper => {
     const wrapper = coverage.find(symbol, chain)
     if (!wrapper)
-      throw notFound(
-        chain === undefined
-          ? `wrapper as ${symbol.slice(0, 64)}`
-          : `wrapper as ${symbol.slice(0, 64)} on ${chain.slice(0, 64)}`,
+      throw new Problem(
+        'error',
+        `No such wrapper as ${symbol.slice(0, 64)}${chain === undefined ? '' : ` on ${chain.slice(0, 64)}`}.${suggestWrapper(symbol)} GET /api/basis/v1/coverage lists them.`,
+        { status: 404, code: 'not_found' },
       )
     return wrapper
   }

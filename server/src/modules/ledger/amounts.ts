@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { microFromUsdc } from '../../platform/money.ts'
+import { microFromUsdc, roundingHint } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import { pattern } from '../../platform/schema.ts'
 
@@ -19,7 +19,8 @@ export const amountFields = {
 export function readAmount({ amount, amount_usdc }: { amount?: string; amount_usdc?: number }): bigint {
   const exact = amount === undefined ? undefined : BigInt(amount)
   const fromUsdc = amount_usdc === undefined ? undefined : microFromUsdc(amount_usdc)
-  if (amount_usdc !== undefined && fromUsdc === undefined) throw invalid('body/amount_usdc has more than six decimals.')
+  if (amount_usdc !== undefined && fromUsdc === undefined)
+    throw invalid(`body/amount_usdc has more than six decimals.${roundingHint(amount_usdc)}`)
   if (exact !== undefined && fromUsdc !== undefined && exact !== fromUsdc)
     throw invalid('body/amount and body/amount_usdc differ.')
   const micro = exact ?? fromUsdc

@@ -2,6 +2,7 @@ import type { Caller } from '../../platform/auth-context.ts'
 import { canonicalJson, hashJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
+import { didYouMean } from '../../platform/suggest.ts'
 import type { Lane } from '../catalog/price-list.ts'
 import type { LaneChoice, NoLaneFits, Substitute } from './choose-lane.ts'
 import { type ConstraintsBody, type Routing, toRouteRecord, toSubstituteRoutes } from './routing.ts'
@@ -63,7 +64,7 @@ export type IssueQuote = (draft: {
 
 export type RouteAdviceDeps = {
   routing: Routing
-  catalog: { find(agentId: string): Lane | undefined; version(): string }
+  catalog: { find(agentId: string): Lane | undefined; all(): readonly Lane[]; version(): string }
   assess: Assess
   issueQuote: IssueQuote
 }
@@ -80,7 +81,12 @@ export function createRouteAdvice(deps: RouteAdviceDeps) {
       constraints: deps.routing.readLimits(body.constraints),
     })
     if (choice.agentId === null && choice.problem === 'unknown_agent')
-      throw invalid(`There is no agent '${requestedAgentId!.slice(0, 80)}'. GET /api/agents lists them.`)
+      throw invalid(
+        `There is no agent '${requestedAgentId!.slice(0, 80)}'. GET /api/agents lists them.${didYouMean(
+          requestedAgentId!,
+          deps.catalog.all().map(({ agentId }) => agentId),
+        )}`,
+      )
     if (choice.agentId === null)
       return {
         ...toExplanation(deps, body, choice),

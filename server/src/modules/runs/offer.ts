@@ -1,5 +1,6 @@
 import { sha256 } from '../../platform/canonical.ts'
 import { conflict, invalid } from '../../platform/problem.ts'
+import { didYouMean } from '../../platform/suggest.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
 import type { Offer } from '../governance/assess/assessment.ts'
 import type { Quote } from '../payments/quote.ts'
@@ -59,7 +60,10 @@ function routeTask(deps: RunDeps, request: PaidRequest): Offer {
   const { agent_id } = request.body
   const laneRoute = agent_id === undefined ? chooseLaneRoute(deps, request) : namedLaneRoute(agent_id)
   const lane = deps.findLane(laneRoute.agentId)
-  if (!lane) throw invalid(`There is no agent '${laneRoute.agentId.slice(0, 80)}'. GET /api/agents lists them.`)
+  if (!lane)
+    throw invalid(
+      `There is no agent '${laneRoute.agentId.slice(0, 80)}'. GET /api/agents lists them.${didYouMean(laneRoute.agentId, deps.laneIds())}`,
+    )
   if (lane.status !== 'active') throw invalid(`The agent '${lane.agentId}' is not active.`)
   return {
     ...priceOf(request.kind, lane),

@@ -34,6 +34,8 @@ export type RunDeps = {
   /** What a payer's runs have settled so far. */
   readSettledMicro(payer: string): Promise<bigint>
   findLane(agentId: string): PricedLane | undefined
+  /** For a hint when there is no such lane. */
+  laneIds(): string[]
   pricingVersion(): string
   /** The lowest and the highest price of such a call. */
   priceRange(kind: 'run' | 'loop'): { minMicro: bigint; maxMicro: bigint }

@@ -7,6 +7,7 @@ import type { Keys } from '../../platform/keys.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound } from '../../platform/problem.ts'
+import { didYouMean } from '../../platform/suggest.ts'
 import type { Tenants } from '../tenants/tenants.ts'
 import {
   type DeliveryRow,
@@ -214,7 +215,9 @@ const clearedFailures = {
 function checkEvents(events: string[]): string[] {
   const unknownEvent = events.find((event) => !subscribableEvents.has(event))
   if (unknownEvent !== undefined)
-    throw invalid(`'${unknownEvent.slice(0, 80)}' is not an event type; use '*' for all of them.`)
+    throw invalid(
+      `'${unknownEvent.slice(0, 80)}' is not an event type; use '*' for all of them.${didYouMean(unknownEvent, [...subscribableEvents])}`,
+    )
   return [...new Set(events)]
 }
 

@@ -13,6 +13,7 @@ import {
   type PlaceOutcome,
 } from '../../../modules/brokerage/broker.ts'
 import type { Clock } from '../../../platform/clock.ts'
+import { didYouMean } from '../../../platform/suggest.ts'
 import {
   advance,
   cancelOrder,
@@ -144,7 +145,11 @@ export function createPaperBroker(deps: PaperBrokerDeps): PaperBroker {
     }
     const quote = await market.quote(type, symbol, clock.now())
     if (quote) return { ok: true, quote }
-    return { ok: false, reason: 'unknown_symbol', message: `${symbol} is not traded as ${type}.` }
+    return {
+      ok: false,
+      reason: 'unknown_symbol',
+      message: `${symbol} is not traded as ${type}.${describeSymbols(symbol, market.symbols?.(type) ?? [])}`,
+    }
   }
 
   return {
@@ -323,3 +328,10 @@ function toBrokerPosition(position: PaperPosition, snapshot: MarketSnapshot): Br
     lockedUntil: position.lockedUntil === null ? null : new Date(position.lockedUntil),
   }
 }
+
+const MAX_LISTED = 12
+
+const describeSymbols = (symbol: string, symbols: readonly string[]) =>
+  symbols.length === 0 || symbols.length > MAX_LISTED
+    ? didYouMean(symbol, symbols)
+    : ` Symbols are ${symbols.join(', ')}.${didYouMean(symbol, symbols)}`

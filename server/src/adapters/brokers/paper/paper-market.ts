@@ -19,6 +19,8 @@ export type CorporateAction =
 export type PaperMarket = {
   /** Undefined when there is no such instrument. */
   quote(type: Listing['type'], symbol: string, at: Date): Promise<MarketQuote | undefined>
+  /** What is listed, for a hint; absent where that is not known. */
+  symbols?(type: Listing['type']): string[]
   /** Corporate actions whose ex-time lies in (after, upTo]. */
   actions(symbol: string, after: Date, upTo: Date): Promise<CorporateAction[]>
 }

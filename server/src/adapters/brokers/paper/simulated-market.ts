@@ -122,6 +122,8 @@ export function createSimulatedMarket(deps: SimulatedMarketDeps): PaperMarket {
       return entry ? quoteEntry(entry, at) : undefined
     },
 
+    symbols: (type) => [...entries.values()].filter((entry) => entry.type === type).map(({ symbol }) => symbol),
+
     async actions(symbol, after, upTo) {
       const entry = entries.get(`equity/${symbol}`)
       return entry

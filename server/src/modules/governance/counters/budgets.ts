@@ -4,7 +4,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../../platform/idempotency.ts'
 import type { Ids } from '../../../platform/ids.ts'
-import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
+import { microFromUsdc, roundingHint, usdcFromMicro } from '../../../platform/money.ts'
 import type { Outbox } from '../../../platform/outbox.ts'
 import { conflict, invalid, notFound } from '../../../platform/problem.ts'
 import type { PaymentClass } from '../assess/payment-facts.ts'
@@ -293,6 +293,7 @@ function toThresholds({ limitMicro, softLimitMicro, alertThresholds }: BudgetSet
 
 function toMicro(name: string, usdc: number): bigint {
   const value = microFromUsdc(usdc)
-  if (value === undefined) throw invalid(`body/${name} must be a non-negative amount with at most six decimals.`)
+  if (value === undefined)
+    throw invalid(`body/${name} must be a non-negative amount with at most six decimals.${roundingHint(usdc)}`)
   return value
 }

@@ -1,6 +1,6 @@
 import type { TenantCaller } from '../../../platform/auth-context.ts'
 import { hashJson } from '../../../platform/canonical.ts'
-import { microFromUsdc } from '../../../platform/money.ts'
+import { microFromUsdc, roundingHint } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import {
   isAddress,
@@ -97,7 +97,7 @@ function readPayer(payer: string | undefined, network: string, service: { networ
 export function readAmount(name: string, atomic: string | undefined, usdc: number | undefined): bigint {
   const fromUsdc = usdc === undefined ? undefined : microFromUsdc(usdc)
   if (usdc !== undefined && fromUsdc === undefined)
-    throw invalid(`body/${name}_usdc must be a positive amount with at most six decimals.`)
+    throw invalid(`body/${name}_usdc must be a positive amount with at most six decimals.${roundingHint(usdc)}`)
   const amount = atomic === undefined ? fromUsdc : BigInt(atomic)
   if (amount === undefined) throw invalid(`body must have ${name} or ${name}_usdc.`)
   if (fromUsdc !== undefined && fromUsdc !== amount) throw invalid(`body/${name} and body/${name}_usdc differ.`)

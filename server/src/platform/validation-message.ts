@@ -1,0 +1,102 @@
+/** What is wrong with a request, in words: no regular expression and no keyword of JSON Schema. */
+import { didYouMean } from './suggest.ts'
+
+export type ValidationError = {
+  instancePath: string
+  keyword?: string
+  message?: string
+  params?: Record<string, unknown>
+  /** The schema that holds the keyword, where the validator is verbose. */
+  parentSchema?: { properties?: Record<string, unknown>; description?: string }
+  data?: unknown
+}
+
+/** Query parameters of one list that people look for in another. */
+const otherNames: Record<string, string[]> = {
+  status: ['outcome', 'state', 'decision'],
+  offset: ['cursor', 'after'],
+  page: ['cursor', 'after'],
+  per_page: ['limit'],
+  page_size: ['limit'],
+  from: ['since', 'after'],
+  to: ['until'],
+}
+
+/** The sentence for the first error of a request part (`body`, `querystring`, …). */
+export function validationMessage(errors: readonly ValidationError[], part = 'request'): string {
+  const [error] = errors as [ValidationError]
+  const location = `${part}${error.instancePath}`
+  const { tag, tagValue, additionalProperty, allowedValues } = (error.params ?? {}) as {
+    tag?: string
+    tagValue?: unknown
+    additionalProperty?: string
+    allowedValues?: unknown[]
+  }
+  if (tag !== undefined) return `${location}/${tag} ${quoteValue(tagValue)} is unknown.`
+  if (additionalProperty !== undefined) return unknownProperty(location, additionalProperty, error)
+  const choices = allowedValues ?? allowedConstants(errors, error.instancePath)
+  if (choices.length > 0) return `${location} must be one of ${choices.join(', ')}.${nearest(error.data, choices)}`
+  return `${location} ${explain(error)}.`
+}
+
+/** For `details`: each error without a regular expression. */
+export const validationDetails = (errors: readonly ValidationError[]) =>
+  errors.map((error) => ({ path: error.instancePath, message: explain(error) }))
+
+const MAX_LISTED = 40
+
+function unknownProperty(location: string, name: string, { parentSchema }: ValidationError): string {
+  const known = Object.keys(parentSchema?.properties ?? {})
+  const alias = otherNames[name]?.find((other) => known.includes(other))
+  const hint = alias === undefined ? didYouMean(name, known) : ` Did you mean '${alias}'?`
+  const list = hint === '' && known.length > 0 && known.length <= MAX_LISTED ? ` It takes ${known.join(', ')}.` : ''
+  return `${location} has the unknown property '${name.slice(0, 80)}'.${hint}${list}`
+}
+
+const nearest = (value: unknown, choices: unknown[]) =>
+  typeof value === 'string' ? didYouMean(value, choices.map(String)) : ''
+
+function explain(error: ValidationError): string {
+  const { keyword, message = 'is not valid', params } = error
+  if (keyword === 'pattern') return describePattern(String(params?.pattern), error)
+  if (keyword === 'format' && params?.format === 'date-time')
+    return 'must match format "date-time": ISO 8601, for example 2026-11-16T09:30:00Z'
+  if (keyword === 'format' && params?.format === 'uri') return 'must be an address that begins with https://'
+  if (keyword === 'format') return `must be a valid ${String(params?.format)}`
+  if (keyword === 'propertyNames') return 'has a name of a member that is not allowed'
+  // Of a time sent as a number.
+  if (keyword === 'type' && typeof error.data === 'number' && params?.type === 'string')
+    return 'must be a string, in quotation marks'
+  return message
+}
+
+const forms: [pattern: RegExp, words: string][] = [
+  [/^\^0x\[0-9a-fA-F\]\{40\}\$$/, 'must be an EVM address: 0x and 40 hexadecimal digits'],
+  [/^\^0x\[0-9a-fA-F\]\{64\}\$$/, 'must be a transaction hash: 0x and 64 hexadecimal digits'],
+  [/\[1-9\]\[0-9\]\{0,\d+\}/, 'must be a whole number of atomic units as text: 1 USDC is "1000000"'],
+  [/sha256/, 'must be a hash: sha256: and 64 hexadecimal digits'],
+  [/^\\S$/, 'must not be blank'],
+  [/^\^\[\^\\+u0000/, 'must not contain NUL or broken characters'],
+  [/^\^\w+_\[\\w-\]/, 'must be an id or cursor from an earlier answer'],
+  [/^\^\\d\{4\}-/, 'must be a date or a time as ISO 8601, for example 2026-11-16'],
+  [/,\[a-z\]\+/, 'must be names in lower case, separated by commas'],
+  [/:\[-_a-zA-Z0-9\]/, 'must be a network as CAIP-2, for example eip155:8453'],
+]
+
+/** The words for a pattern; for one without them, what the schema says about the member. */
+function describePattern(pattern: string, { parentSchema }: ValidationError): string {
+  const words = forms.find(([form]) => form.test(pattern))?.[1]
+  if (words) return words
+  const length = /\{1?,?(\d+)\}\$$/.exec(pattern)?.[1]
+  const about = parentSchema?.description ? ` (${parentSchema.description.replace(/\.$/, '')})` : ''
+  return `may contain letters, digits and a few signs only${length ? `, at most ${length} of them` : ''}${about}`
+}
+
+/** A caller's value may be an object whose `toString` is no function, so it is never converted by a template. */
+const quoteValue = (value: unknown) => (typeof value === 'string' ? `'${value.slice(0, 80)}'` : 'of another type')
+
+/** A union of constants fails validation once for each constant; together they are the allowed values. */
+const allowedConstants = (errors: readonly ValidationError[], path: string): unknown[] =>
+  errors.flatMap(({ instancePath, params }) =>
+    instancePath === path && params && 'allowedValue' in params ? [params.allowedValue] : [],
+  )
