@@ -24,6 +24,8 @@ const soaks = [
     about: 'the SDK against 503s, drops, 30-second answers and restarts, 200 runs each, counted on the chain',
     args: ['scripts/test-long.mjs', 'sdk/test/faults'],
     env: { SDK_FAULT_RUNS: '200', SDK_FAULT_SLOW_MS: '30000' },
+  },
+  {
     name: 'other-software',
     about: 'x402 clients and servers of other people, installed from npm (two gigabytes, one after the other)',
     args: ['scripts/test-long.mjs', 'server/test/other-software'],

@@ -240,11 +240,7 @@ function useValidators(app: App) {
     allErrors: false,
     strict: false,
     discriminator: true,
-<<<<<<< HEAD
-    // A refusal is described in the words of the schema.
-=======
     // Error messages name what a schema takes instead.
->>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)
     verbose: true,
   } as const
   const strict = new Ajv({ ...options, coerceTypes: false })
@@ -392,22 +388,10 @@ function applyAllowance(reply: FastifyReply, allowance: Allowance) {
   )
 }
 
-type SchemaError = {
-  instancePath: string
-  keyword: string
-  message?: string
-  params?: unknown
-  parentSchema?: { 'x-form'?: string; patternProperties?: object }
-}
-
 type FastifyErrorLike = {
   statusCode?: number
   code?: string
-<<<<<<< HEAD
-  validation?: SchemaError[]
-=======
   validation?: ValidationError[]
->>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)
   validationContext?: string
   message: string
 }
@@ -439,14 +423,7 @@ function sendProblem(log: Log, error: unknown, request: FastifyRequest, reply: F
 
 function toProblem(error: FastifyErrorLike): Problem {
   if (error.validation)
-<<<<<<< HEAD
-    return invalid(
-      validationMessage(error),
-      error.validation.map((fault) => ({ path: fault.instancePath, message: describeFault(fault) })),
-    )
-=======
     return invalid(validationMessage(error.validation, error.validationContext), validationDetails(error.validation))
->>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new Problem('error', `The body is larger than ${BODY_LIMIT / 1024} KiB.`, { status: 413, code: 'too_large' })
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
@@ -467,43 +444,3 @@ function toProblem(error: FastifyErrorLike): Problem {
     cause: error,
   })
 }
-<<<<<<< HEAD
-
-function validationMessage(error: FastifyErrorLike): string {
-  const firstError = error.validation![0]!
-  const location = `${error.validationContext ?? 'request'}${firstError.instancePath}`
-  const params = firstError.params as
-    | { additionalProperty?: string; allowedValues?: unknown[]; tag?: string; tagValue?: unknown }
-    | undefined
-  if (params?.tag !== undefined) return `${location}/${params.tag} ${quoteValue(params.tagValue)} is unknown.`
-  if (params?.additionalProperty !== undefined && firstError.parentSchema?.patternProperties)
-    return `${location} has a name that is not allowed${firstError.parentSchema['x-form'] ? `: a name has ${firstError.parentSchema['x-form']}` : ''}.`
-  if (params?.additionalProperty !== undefined)
-    return `${location} has the unknown property '${shorten(params.additionalProperty)}'.`
-  if (params?.allowedValues) return `${location} must be one of ${params.allowedValues.join(', ')}.`
-  const constants = allowedConstants(error, firstError.instancePath)
-  if (constants.length > 0) return `${location} must be one of ${constants.join(', ')}.`
-  return `${location} ${describeFault(firstError)}.`
-}
-
-/** What is wrong, in words: the text of a pattern says nothing to a person. */
-const describeFault = ({ keyword, message = 'is not valid', parentSchema }: SchemaError): string => {
-  if (keyword !== 'pattern') return message
-  return parentSchema?.['x-form'] ? `must be ${parentSchema['x-form']}` : 'does not have the required form'
-}
-
-const MAX_SHOWN = 80
-const shorten = (text: string) => (text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`)
-
-/** A caller's value may be an object whose `toString` is no function, so it is never converted by a template. */
-const quoteValue = (value: unknown) => (typeof value === 'string' ? `'${shorten(value)}'` : 'of another type')
-
-/** A union of constants fails validation once for each constant; together they are the allowed values. */
-const allowedConstants = (error: FastifyErrorLike, path: string): unknown[] =>
-  error.validation!.flatMap(({ instancePath, params }) =>
-    instancePath === path && params && 'allowedValue' in (params as object)
-      ? [(params as { allowedValue: unknown }).allowedValue]
-      : [],
-  )
-=======
->>>>>>> cb801d3 (Refusals name the right thing to do: 33 typical mistakes, and no regular expression in a message; other people's software as tests)

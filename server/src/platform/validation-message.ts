@@ -7,7 +7,13 @@ export type ValidationError = {
   message?: string
   params?: Record<string, unknown>
   /** The schema that holds the keyword, where the validator is verbose. */
-  parentSchema?: { properties?: Record<string, unknown>; description?: string }
+  parentSchema?: {
+    properties?: Record<string, unknown>
+    patternProperties?: object
+    description?: string
+    /** The form of a pattern in words, as its schema has them. */
+    'x-form'?: string
+  }
   data?: unknown
 }
 
@@ -46,11 +52,14 @@ export const validationDetails = (errors: readonly ValidationError[]) =>
 const MAX_LISTED = 40
 
 function unknownProperty(location: string, name: string, { parentSchema }: ValidationError): string {
+  const form = parentSchema?.['x-form']
+  if (parentSchema?.patternProperties)
+    return `${location} has a name that is not allowed${form ? `: a name has ${form}` : ''}.`
   const known = Object.keys(parentSchema?.properties ?? {})
   const alias = otherNames[name]?.find((other) => known.includes(other))
   const hint = alias === undefined ? didYouMean(name, known) : ` Did you mean '${alias}'?`
   const list = hint === '' && known.length > 0 && known.length <= MAX_LISTED ? ` It takes ${known.join(', ')}.` : ''
-  return `${location} has the unknown property '${name.slice(0, 80)}'.${hint}${list}`
+  return `${location} has the unknown property '${shorten(name)}'.${hint}${list}`
 }
 
 const nearest = (value: unknown, choices: unknown[]) =>
@@ -85,6 +94,7 @@ const forms: [pattern: RegExp, words: string][] = [
 
 /** The words for a pattern; for one without them, what the schema says about the member. */
 function describePattern(pattern: string, { parentSchema }: ValidationError): string {
+  if (parentSchema?.['x-form']) return `must be ${parentSchema['x-form']}`
   const words = forms.find(([form]) => form.test(pattern))?.[1]
   if (words) return words
   const length = /\{1?,?(\d+)\}\$$/.exec(pattern)?.[1]
@@ -92,8 +102,11 @@ function describePattern(pattern: string, { parentSchema }: ValidationError): st
   return `may contain letters, digits and a few signs only${length ? `, at most ${length} of them` : ''}${about}`
 }
 
+const MAX_SHOWN = 80
+const shorten = (text: string) => (text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`)
+
 /** A caller's value may be an object whose `toString` is no function, so it is never converted by a template. */
-const quoteValue = (value: unknown) => (typeof value === 'string' ? `'${value.slice(0, 80)}'` : 'of another type')
+const quoteValue = (value: unknown) => (typeof value === 'string' ? `'${shorten(value)}'` : 'of another type')
 
 /** A union of constants fails validation once for each constant; together they are the allowed values. */
 const allowedConstants = (errors: readonly ValidationError[], path: string): unknown[] =>
