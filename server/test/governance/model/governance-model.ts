@@ -23,6 +23,7 @@ export type Constraints = Partial<{
   allowed_networks: string[]
   allowed_hours_utc: { start: number; end: number } | number[]
   require_approval_above_usdc: number
+  approvals_required: number
   require_preauth: boolean
   require_mandate: boolean
   allowed_instruments: string[]
@@ -117,6 +118,8 @@ export type Verdict = {
   limits: string[]
   /** Rules that the payment passed by an approval or override. */
   granted: string[]
+  /** How many identities have to approve what is reviewed. */
+  approvalsRequired: number
 }
 
 /** One payment that was let through. */
@@ -135,8 +138,10 @@ export type Payment = {
 }
 
 export type JudgeOptions = {
-  /** An approval was given for this payment. */
-  approved?: boolean
+  /** So many identities have approved this payment. */
+  approved?: number
+  /** The trade waits already: whether a person has to see it by its amount was decided when it was asked for. */
+  waiting?: boolean
   /** A policy's denials are overridden for this payment. */
   overridden?: boolean
   /** The run takes over the reservation of this payment, with what was granted to it. */
@@ -483,9 +488,14 @@ export function createGovernanceModel() {
     const reviews: Refusal[] = []
     const granted: string[] = []
     /** Whether an approval or override covers this rule, now or when the reservation was made. */
-    const grant = (kind: 'approved' | 'overridden', id: string, rule: string) => {
+    const grant = (
+      kind: 'approved' | 'overridden',
+      id: string,
+      rule: string,
+      isGiven = options.overridden === true,
+    ) => {
       const name = `${kind} ${id}/${rule}`
-      const given = options[kind] === true || own?.granted.has(name) === true
+      const given = isGiven || own?.granted.has(name) === true
       if (given) granted.push(name)
       return given
     }
@@ -498,7 +508,15 @@ export function createGovernanceModel() {
     const chosen = own ? reservedMandate(own, facts, now) : chooseMandate(facts, now)
     refusals.push(...chosen.refusals)
 
+    /** Everything that a person has to see; how many people, is known when all of it is. */
+    const seen: (Refusal & { people: number })[] = []
     const limits = new Set<string>()
+    const tradePeople = Math.max(
+      1,
+      ...[...policies.values()]
+        .filter((policy) => speaksOfTrades(policy) && selects(policy.identity, facts) === 'yes')
+        .map(({ constraints }) => constraints.approvals_required ?? 1),
+    )
     for (const policy of policies.values()) {
       const selection = selects(policy.identity, facts)
       const base = { by: 'policy', id: policy.id, error: 'policy_blocked' } as const
@@ -515,8 +533,12 @@ export function createGovernanceModel() {
           refusals.push({ ...base, ...denial })
         // What passes a limit by an override is not counted in it, so that the limit holds for all others.
         else limits.delete(`${policy.id}/${denial.rule}`)
-      for (const review of judged.reviews)
-        if (!grant('approved', policy.id, review.rule)) reviews.push({ ...base, ...review })
+      for (const review of judged.reviews) {
+        const byAmount = facts.instrument !== null && review.rule === 'require_approval_above_usdc'
+        if (byAmount && options.waiting) continue
+        const people = byAmount ? tradePeople : (policy.constraints.approvals_required ?? 1)
+        if (!grant('approved', policy.id, review.rule, false)) seen.push({ ...base, ...review, people })
+      }
     }
 
     const { counting, refusals: missing } = countingBudgets(facts, chosen.mandateId)
@@ -528,11 +550,16 @@ export function createGovernanceModel() {
       if (spent + reserved + facts.amountMicro <= budget.limitMicro) continue
       const breach = { by: 'budget', id, rule: 'limit_usdc', error: 'budget_exceeded' } as const
       if (budget.onBreach === 'review') {
-        if (!grant('approved', id, breach.rule)) reviews.push(breach)
+        if (!grant('approved', id, breach.rule, false)) seen.push({ ...breach, people: 1 })
         // An approved payment passes the budget without being counted in it, so that the limit holds for all others.
         counting.delete(id)
       } else refusals.push(breach)
     }
+
+    const approvalsRequired = Math.max(1, ...seen.map(({ people }) => people))
+    for (const { people: _, ...review } of seen)
+      if ((options.approved ?? 0) < approvalsRequired || !grant('approved', review.id, review.rule, true))
+        reviews.push(review)
 
     const outcome = refusals.length > 0 ? 'blocked' : reviews.length > 0 ? 'review' : 'allowed'
     return {
@@ -543,6 +570,7 @@ export function createGovernanceModel() {
       budgets: [...counting],
       limits: [...limits],
       granted,
+      approvalsRequired,
     }
   }
 

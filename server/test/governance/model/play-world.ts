@@ -417,15 +417,22 @@ export async function playWorld(
     if (disagreement) return { disagreement, outcomes }
   }
   const traces = new Map<string, Trace>()
+  const votes: Votes = new Map()
   for (const action of world.actions) {
-    const disagreement = await playAction(service, game, traces, action, outcomes)
+    const disagreement = await playAction(service, game, traces, votes, action, outcomes)
     if (disagreement) return { disagreement, outcomes }
   }
   return { disagreement: await compareCounts(service, game), outcomes }
 }
 
+/** What the approvals of a payment that waits are counted under. */
+const waitingId = ({ answer: { response } }: Trace): string => response.body.approval_id ?? response.body.run_id
+
 const latest = (traces: Map<string, Trace>, matches: (trace: Trace) => boolean) =>
   [...traces.values()].findLast(matches)
+
+/** The approvals that something has, by the id of its approval or trade, and how many it needs. */
+type Votes = Map<string, { required: number; voters: string[] }>
 
 type Game = Awaited<ReturnType<typeof openTenant>>
 
@@ -485,6 +492,7 @@ async function playAction(
   service: Service,
   game: Game,
   traces: Map<string, Trace>,
+  votes: Votes,
   action: Action,
   outcomes: string[],
 ): Promise<Disagreement | null> {
@@ -540,6 +548,10 @@ async function playAction(
         `${action.do}:${trace.answer.outcome}${trace.answer.response.body?.code === 'field_required' ? ':field_required' : ''}`,
       )
       traces.set(action.name, trace)
+      if (trace.answer.outcome === 'review') {
+        const id = waitingId(trace)
+        if (!votes.has(id)) votes.set(id, { required: trace.verdict.approvalsRequired, voters: [] })
+      }
       return disagreement
     }
 
@@ -589,20 +601,36 @@ async function playAction(
           )
       outcomes.push(`approve:${response.status}`)
       if (may === 'no') return response.status === 403 ? null : differ('403: this key may not approve', response)
-      const options = { approved: true }
+      const given = votes.get(waitingId(trace))!
+      if (given.voters.some((voter) => model.sameIdentity(voter, decider)))
+        return response.status === 409 ? null : differ('409: this identity has approved it', response)
+      const count = given.voters.length + 1
       if (isTrade) {
-        const verdict = model.judge(trace.facts, now(), options)
-        if (verdict.outcome !== 'allowed')
+        const verdict = model.judge(trace.facts, now(), { approved: count, waiting: true })
+        if (verdict.outcome === 'blocked')
           return response.status === 409 ? null : differ(`409: ${describeVerdict(verdict)}`, response)
+        given.required = Math.max(given.required, verdict.approvalsRequired)
+        given.voters.push(decider)
         if (response.status !== 200) return differ('200: approved', response)
+        const expected = count < given.required ? 'pending_approval' : 'approved'
+        outcomes.push(`approve-trade:${expected}`)
+        if (response.body.status !== expected) return differ(expected, response)
+        if (expected === 'pending_approval') return null
         traces.delete(trace.action.name)
         // No worker executes it here, so what it holds stays reserved.
         model.count(trace.facts, verdict, now(), 'reserved')
         return null
       }
       if (trace.action.do === 'preauth') {
-        const verdict = model.judge(trace.facts, now(), options)
+        const verdict = model.judge(trace.facts, now(), { approved: given.required })
         const read = await service.get(`/api/pre-auth/${trace.preauthId}`, headers.get(trace.action.key)!)
+        if (verdict.outcome === 'allowed' && count < given.required) {
+          given.voters.push(decider)
+          outcomes.push('approve-preauth:pending')
+          return response.status === 200 && !read.body.token
+            ? null
+            : differ('200: another approval is needed', response)
+        }
         traces.delete(trace.action.name)
         if (verdict.outcome !== 'allowed')
           return read.body.token ? differ(`no token: ${describeVerdict(verdict)}`, read) : null
@@ -620,9 +648,16 @@ async function playAction(
         return null
       }
       if (response.status !== 200) return differ('200: approved', response)
+      given.voters.push(decider)
+      const status = count < given.required ? 'pending' : 'approved'
+      if (response.body.approval.status !== status) return differ(status, response)
+      outcomes.push(`approve-run:${status}`)
+      if (status === 'pending') return null
       traces.delete(trace.action.name)
       const body = { ...trace.body, approval_id: approvalId }
-      const { disagreement, trace: again } = await pay(service, game, trace.action, trace.facts, body, options)
+      const { disagreement, trace: again } = await pay(service, game, trace.action, trace.facts, body, {
+        approved: count,
+      })
       outcomes.push(`approved:${again.answer.outcome}`)
       return disagreement
     }

@@ -222,7 +222,13 @@ export function randomWorld(seed: number): World {
       [2, () => ({ allowed_networks: ['eip155:8453'] })],
       [4, () => ({ allowed_hours_utc: { start: int(0, 11), end: int(12, 24) } })],
       [2, () => ({ allowed_hours_utc: { start: int(12, 23), end: int(0, 11) } })],
-      [14, () => ({ require_approval_above_usdc: usdc(random, 6, 20) })],
+      [
+        14,
+        () => ({
+          require_approval_above_usdc: usdc(random, 6, 20),
+          ...(chance(0.25) && { approvals_required: 2 }),
+        }),
+      ],
       [counting ? 1 : 3, () => ({ require_preauth: true })],
       [5, () => ({ denied_instruments: [pick(['spend', 'crypto', 'BTC-USD', 'perp'])] })],
       [3, () => ({ allowed_instruments: random.some(['spend', 'crypto', 'BTC-USD']) })],
@@ -281,7 +287,10 @@ export function randomWorld(seed: number): World {
           identity: identity(),
           ...(chance(counting ? 0.9 : 0.65)
             ? { constraints: { ...constraint(), ...(chance(0.3) && constraint()) }, rules: [] }
-            : { constraints: {}, rules: Array.from({ length: int(1, 2) }, rule) }),
+            : {
+                constraints: chance(0.15) ? { approvals_required: 2 } : {},
+                rules: Array.from({ length: int(1, 2) }, rule),
+              }),
         }),
       ],
       [
