@@ -40,6 +40,9 @@ export type Rule = {
 
 export type Policy = { id: string; mode: Mode; identity: Scope; constraints: Constraints; rules: Rule[] }
 
+/** A tenant's default for trades of one type: it gives their limits instead of the policies that speak of trades. */
+export type TradeDefault = { require_approval_above_usdc?: number; max_notional_usdc?: number }
+
 export type Budget = {
   id: string
   scope: Scope
@@ -100,7 +103,7 @@ export type Facts = {
 }
 
 export type Refusal = {
-  by: 'policy' | 'budget' | 'mandate' | 'freeze'
+  by: 'policy' | 'budget' | 'mandate' | 'freeze' | 'default'
   id: string
   rule: string
   error: 'policy_blocked' | 'budget_exceeded'
@@ -183,6 +186,7 @@ export function createGovernanceModel() {
   const mandates = new Map<string, Mandate>()
   const keys = new Map<string, Key>()
   const frozen = new Set<string>()
+  const tradeDefaults = new Map<string, TradeDefault>()
   const payments: Payment[] = []
 
   /** A key, the key that made it, and so on. */
@@ -370,18 +374,21 @@ export function createGovernanceModel() {
     }
   }
 
-  /** Limits of a trade come from the enforced policies that speak of trades; the worlds name no policy and set no default. */
+  /** Limits of a trade come from the tenant's default for the type, else from the enforced policies that speak of trades. */
   const speaksOfTrades = ({ mode, constraints }: Policy) =>
     mode === 'enforce' &&
     (['allowed_instruments', 'denied_instruments', 'max_notional_usdc'] as const).some(
       (constraint) => constraints[constraint] !== undefined,
     )
+  const givesLimits = (policy: Policy, { instrument }: Facts) =>
+    instrument === null || (speaksOfTrades(policy) && !tradeDefaults.has(instrument.type))
   const limitsOf = (policy: Policy, facts: Facts) =>
-    facts.instrument !== null && !speaksOfTrades(policy)
+    !givesLimits(policy, facts)
       ? []
       : COUNTED.filter((rule) => policy.constraints[rule] !== undefined).map((rule) => `${policy.id}/${rule}`)
 
-  function judgePolicy(policy: Policy, facts: Facts, now: number, mandateId: string | null, own?: Payment) {
+  function judgePolicy(policy: Policy, facts: Facts, now: number, mandateId: string | null, options: JudgeOptions) {
+    const own = options.takesOver
     const denials: Omit<Refusal, 'by' | 'id' | 'error'>[] = []
     const reviews: Omit<Refusal, 'by' | 'id' | 'error'>[] = []
     const deny = (rule: string, when: boolean) => void (when && denials.push({ rule }))
@@ -389,11 +396,13 @@ export function createGovernanceModel() {
     const { constraints, rules } = policy
     const { amountMicro, agentNames, merchantNames } = facts
     const { instrument } = facts
-    const limits = instrument === null || speaksOfTrades(policy)
+    const limits = givesLimits(policy, facts)
+    /** The limits of one trade are judged when it is asked for. */
+    const ofOne = limits && !options.waiting
     /** A run that took over a reservation counts only where the reservation does not. */
     const counts = (rule: (typeof COUNTED)[number]) =>
       limits && constraints[rule] !== undefined && !own?.limits.has(`${policy.id}/${rule}`)
-    if (constraints.max_per_run_usdc !== undefined && limits)
+    if (constraints.max_per_run_usdc !== undefined && ofOne)
       deny('max_per_run_usdc', amountMicro > micro(constraints.max_per_run_usdc))
     for (const [rule, periodOf] of [
       ['max_per_day_usdc', dayOf],
@@ -443,7 +452,7 @@ export function createGovernanceModel() {
       const listed = (list: string[]) => list.includes(instrument.type) || list.includes(instrument.symbol)
       if (allowed_instruments !== undefined) deny('allowed_instruments', !listed(allowed_instruments))
       if (denied_instruments !== undefined) deny('denied_instruments', listed(denied_instruments))
-      if (max_notional_usdc !== undefined) deny('max_notional_usdc', amountMicro > micro(max_notional_usdc))
+      if (max_notional_usdc !== undefined && ofOne) deny('max_notional_usdc', amountMicro > micro(max_notional_usdc))
     }
     if (constraints.require_approval_above_usdc !== undefined && limits)
       if (amountMicro > micro(constraints.require_approval_above_usdc))
@@ -527,7 +536,7 @@ export function createGovernanceModel() {
       if (selection === 'no') continue
       for (const limit of limitsOf(policy, facts)) limits.add(limit)
       if (policy.mode !== 'enforce') continue
-      const judged = judgePolicy(policy, facts, now, chosen.mandateId, own)
+      const judged = judgePolicy(policy, facts, now, chosen.mandateId, options)
       for (const denial of judged.denials)
         if (denial.field !== undefined || !grant('overridden', policy.id, denial.rule))
           refusals.push({ ...base, ...denial })
@@ -540,6 +549,13 @@ export function createGovernanceModel() {
         if (!grant('approved', policy.id, review.rule, false)) seen.push({ ...base, ...review, people })
       }
     }
+
+    const tradeDefault = options.waiting ? undefined : tradeDefaults.get(facts.instrument?.type ?? '')
+    if (tradeDefault?.max_notional_usdc !== undefined && facts.amountMicro > micro(tradeDefault.max_notional_usdc))
+      refusals.push({ by: 'default', id: '', rule: 'max_notional_usdc', error: 'budget_exceeded' })
+    const threshold = tradeDefault?.require_approval_above_usdc
+    if (threshold !== undefined && facts.amountMicro > micro(threshold))
+      seen.push({ by: 'default', id: '', rule: 'require_approval_above_usdc', error: 'policy_blocked', people: 1 })
 
     const { counting, refusals: missing } = countingBudgets(facts, chosen.mandateId)
     refusals.push(...missing)
@@ -580,6 +596,7 @@ export function createGovernanceModel() {
     mandates,
     keys,
     frozen,
+    tradeDefaults,
     payments,
     judge,
     budgetUsage,

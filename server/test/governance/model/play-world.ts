@@ -157,6 +157,8 @@ export async function openTenant(service: Service, world: World, routedLanes: re
           },
         ]
       }
+      case 'default':
+        return [`/api/rh/policies/${spec.instrument}`, { constraints: spec.constraints }]
       case 'freeze':
         return ['/api/control-tower', { action: 'freeze', agent_id: spec.agent_id, reason: 'world' }]
     }
@@ -168,7 +170,8 @@ export async function openTenant(service: Service, world: World, routedLanes: re
     if (spec.make === 'budget' && spec.parent !== undefined && !model.budgets.has(spec.parent)) return null
     if (spec.make === 'budget' && spec.scope.type === 'mandate' && !ids.has(spec.scope.id!)) return null
     const [path, body] = ruleBody(spec)
-    const response = await service.post(path, body, headers.get('owner')!)
+    const method = spec.make === 'default' ? 'PUT' : 'POST'
+    const response = await service.call(method, path, body, headers.get('owner')!)
     if (response.status !== 200 && response.status !== 201)
       return { at: spec.name, expected: 'the rule is made', actual: `${response.status} ${response.text}` }
     switch (spec.make) {
@@ -222,6 +225,9 @@ export async function openTenant(service: Service, world: World, routedLanes: re
         })
         return null
       }
+      case 'default':
+        model.tradeDefaults.set(spec.instrument, spec.constraints)
+        return null
       case 'freeze':
         ids.set(spec.name, spec.agent_id)
         model.frozen.add(spec.agent_id)

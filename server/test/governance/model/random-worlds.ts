@@ -1,4 +1,4 @@
-import type { Constraints, Kind, Mode, Rule, Scope, Window } from './governance-model.ts'
+import type { Constraints, Kind, Mode, Rule, Scope, TradeDefault, Window } from './governance-model.ts'
 
 /** A world is a tenant with keys and rules, and the actions that are sent to it. It depends on its seed alone and can be printed as JSON. */
 export type World = { seed: number; start: string; keys: KeySpec[]; rules: RuleSpec[]; actions: Action[] }
@@ -38,6 +38,8 @@ export type RuleSpec =
       expires_in_ms?: number
     }
   | { name: string; make: 'freeze'; agent_id: string }
+  /** The tenant's default for trades of a type. */
+  | { name: string; make: 'default'; instrument: 'spend' | 'crypto'; constraints: TradeDefault }
 
 export type Fields = { spender?: string; tags?: Record<string, string>; mandate?: string }
 export type RunAction = Fields & {
@@ -160,7 +162,9 @@ export function randomWorld(seed: number): World {
   const keys: KeySpec[] = [
     { name: 'owner', madeBy: 'onboarding', scopes: ['read', 'run', 'control', 'mandate', 'keys'] },
   ]
-  if (chance(0.6)) keys.push({ name: 'agent', madeBy: 'operator', scopes: ['read', 'run'] })
+  /** Every fourth world is about decisions: most of it waits, and several people decide. */
+  const deciding = seed % 4 === 0
+  if (deciding || chance(0.6)) keys.push({ name: 'agent', madeBy: 'operator', scopes: ['read', 'run'] })
   if (chance(0.5))
     keys.push({
       name: 'bound',
@@ -177,7 +181,9 @@ export function randomWorld(seed: number): World {
       spender: pick(SPENDERS),
       team: pick(TEAMS),
     })
-  if (chance(0.6)) keys.push({ name: 'approver', madeBy: 'operator', scopes: ['read', 'control', 'mandate'] })
+  if (deciding || chance(0.6))
+    keys.push({ name: 'approver', madeBy: 'operator', scopes: ['read', 'control', 'mandate'] })
+  if (deciding) keys.push({ name: 'approver2', madeBy: 'operator', scopes: ['read', 'control'] })
   const spendingKeys = keys.filter(({ scopes }) => scopes.includes('run')).map(({ name }) => name)
   const keyNames = keys.map(({ name }) => name)
 
@@ -350,19 +356,49 @@ export function randomWorld(seed: number): World {
       ],
       [6, () => ({ name: nameOf('f'), make: 'freeze', agent_id: pick(AGENTS) })],
     ])()
-  const ruleCount = int(2, 6)
+  if (deciding) {
+    rules.push({
+      name: ruleName('p'),
+      make: 'policy',
+      mode: 'enforce',
+      identity: { type: 'tenant' },
+      constraints: {
+        require_approval_above_usdc: 0.004,
+        approvals_required: pick([1, 2, 2, 3]),
+        ...(chance(0.6) && { max_notional_usdc: 0.05 }),
+      },
+      rules: [],
+    })
+    if (chance(0.5))
+      rules.push({
+        name: ruleName('d'),
+        make: 'default',
+        instrument: pick(['spend', 'crypto'] as const),
+        constraints: {
+          ...(chance(0.6) && { require_approval_above_usdc: usdc(random, 4, 25) }),
+          max_notional_usdc: usdc(random, 15, 40),
+        },
+      })
+  }
+  const ruleCount = deciding ? rules.length + int(0, 2) : int(2, 6)
   while (rules.length < ruleCount) rules.push(makeRule((letter) => ruleName(letter)))
 
   const makers = actionMakers(random, keys, rules)
   const actions: Action[] = []
   let waited = 0
   // Decisions and closes that find nothing to decide or close send nothing, so there are a few more.
-  const actionCount = int(7, 14)
+  const actionCount = deciding ? 16 : int(7, 14)
   while (actions.length < actionCount) {
     const name = `a${actions.length + 1}`
     const preauths = actions.filter((action) => action.do === 'preauth')
     const payables = actions.filter(({ do: door }) => ['run', 'loop', 'preauth', 'trade'].includes(door))
-    const decider = () => (keyNames.includes('approver') && chance(0.6) ? 'approver' : pick(keyNames))
+    const controllers = keys.filter(({ scopes }) => scopes.includes('control')).map((key) => key.name)
+    const decider = () =>
+      deciding && chance(0.9)
+        ? pick(controllers)
+        : keyNames.includes('approver') && chance(0.6)
+          ? 'approver'
+          : pick(keyNames)
     const next = weighted<() => Action | null>([
       [34, () => makers.run(name)],
       [24, () => makers.preauth(name)],
@@ -393,7 +429,7 @@ export function randomWorld(seed: number): World {
           return { ...run, agent_id: preauth.agent_id, key: preauth.key, preauth: preauth.name }
         },
       ],
-      [20, () => (payables.length === 0 ? null : { name, do: 'approve', of: '*', key: decider() })],
+      [deciding ? 120 : 20, () => (payables.length === 0 ? null : { name, do: 'approve', of: '*', key: decider() })],
       [12, () => (payables.length === 0 ? null : { name, do: 'override', of: '*', key: decider() })],
       [
         16,
