@@ -83,8 +83,8 @@ export type CallOptions = {
   /** Names the call. With the same key it is never made, and never paid, twice. A random one by default. */
   idempotencyKey?: string
   /**
-   * How long to keep trying. By default until the payment expires and the service has said what became of it. Afterwards
-   * `SettlementUnknown` is thrown if a payment may have counted.
+   * How long to keep trying. By default a minute as long as nothing was signed, five minutes for a wallet, and for a
+   * payment until it has expired and two minutes more. Then `SettlementUnknown` is thrown if a payment may have counted.
    */
   deadlineMs?: number
   signal?: AbortSignal

@@ -81,7 +81,7 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
   ): Promise<Answer> => {
     const record = await records.open(key, identity)
     const isFromWallet = isObject(call.body.payment)
-    const deadline = deadlineMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + deadlineMs
+    const deadline = deadlineMs === undefined ? undefined : Date.now() + deadlineMs
     if (isFromWallet) refuseForgottenKey(record, key)
     try {
       for (;;) {
@@ -90,7 +90,7 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
         if (mayBeCharged) await keepAttempt(record, call, payment)
         const patience = Date.now() + (isFromWallet ? WALLET_PATIENCE_MS : UNPAID_PATIENCE_MS)
         const until = payment ? expiryMs(payment) + EXPIRED_PATIENCE_MS : patience
-        const response = await sendUntilAnswered(call, key, payment, mayBeCharged, Math.min(until, deadline), signal)
+        const response = await sendUntilAnswered(call, key, payment, mayBeCharged, deadline ?? until, signal)
         const body = isObject(response.body) ? response.body : {}
         if (response.status >= 200 && response.status < 300) {
           await endRecord(record, response.status)

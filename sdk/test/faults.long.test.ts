@@ -16,6 +16,8 @@ import { PRICE } from './paying-world.ts'
 const RUNS = Number(process.env.SDK_FAULT_RUNS ?? 20)
 const SLOW_MS = Number(process.env.SDK_FAULT_SLOW_MS ?? 3_000)
 const CONCURRENCY = 10
+/** A service takes half a minute to start on a busy machine, and is soon ended again. */
+const DEADLINE_MS = 900_000
 /** The service is ended at every so many runs. */
 const RESTART_EVERY = 8
 
@@ -79,7 +81,7 @@ async function makeRuns(name: string, timeoutMs: number, chooseFault: (attempt: 
       const request = { task: `Say hello, number ${index}.`, agent_id: 'comedian-v1' }
       // Work that a killed process left undone is answered with "not charged"; the call is then made anew.
       const makeRun = (idempotencyKey: string): Promise<RunResult> =>
-        client.run(request, { idempotencyKey }).catch((error: unknown) => {
+        client.run(request, { idempotencyKey, deadlineMs: DEADLINE_MS }).catch((error: unknown) => {
           if (!(error instanceof RunFailed) || error.run.charged !== false) throw error
           interrupted += 1
           return makeRun(`${idempotencyKey}-again`)
