@@ -6,6 +6,7 @@ import { memoryStore } from '../src/call-store.ts'
 import {
   type CallStore,
   createClient,
+  createDevelopmentAccount,
   IdempotencyKeyReused,
   PaymentRefused,
   PaymentRejected,
@@ -15,6 +16,7 @@ import {
   StoreFailed,
 } from '../src/client.ts'
 import { fileStore } from '../src/file-store.ts'
+import { payingFetch } from '../src/pay.ts'
 import type { Fault } from './fault-proxy.ts'
 import { changeTerms, firstPaid, type PayingWorld, PRICE, REQUEST, reject, startPayingWorld } from './paying-world.ts'
 
@@ -274,6 +276,29 @@ test('work that failed is not charged: RunFailed, and its key keeps saying so wi
   world.setLane(undefined)
   expect(await reject(client.run(REQUEST, { idempotencyKey: 'broken' }))).toBeInstanceOf(RunFailed)
   expect([payer.signatures(), await payer.spent()]).toEqual([1, 0n])
+})
+
+test('the paying fetch sends the same payment when the same request is made again after an open outcome', async () => {
+  const account = await createDevelopmentAccount()
+  await paying.fund(account, 1_000_000n)
+  const pay = await payingFetch(account)
+  const send = () =>
+    pay(`${proxy.url}/api/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(REQUEST),
+    })
+  let seen = 0
+  proxy.setFault(({ paid }) => (paid ? ((['drop-after', '503-after'] as const)[seen++] ?? 'none') : 'none'))
+  await reject(send())
+  expect((await send()).status).toBe(503)
+  expect((await send()).status).toBe(200)
+  expect(await world.balance(account.address)).toBe(1_000_000n - PRICE)
+  const sent = proxy.requests.flatMap(({ headers }) => headers['payment-signature'] ?? [])
+  expect([sent.length, new Set(sent).size]).toEqual([3, 1])
+  // Answered: the next one is another purchase.
+  expect((await send()).status).toBe(200)
+  expect(await world.balance(account.address)).toBe(1_000_000n - 2n * PRICE)
 })
 
 test('a rate limit is waited out as Retry-After says, and a hook hears of it', async () => {
