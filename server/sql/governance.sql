@@ -183,7 +183,7 @@ $$;
 
 -- Records a tenant's refusal: its row, the decision, the approval it asks for, audit and events.
 -- input: {run?, preauth?, decision, approval?, needs[], rules_version, audit, events[], asked_event?}
--- The same action, requested again while its approval is pending, gets that approval.
+-- The same action, requested again by the same identity while its approval is pending, gets that approval.
 create or replace function record_refusal(input jsonb) returns jsonb language plpgsql as $$
 declare
   decision jsonb := input->'decision';
@@ -201,6 +201,7 @@ begin
   if approval <> 'null' then
     select * into existing from approvals
     where tenant_id = decision->>'tenant_id' and action_hash = approval->>'action_hash' and consumed_by is null and status <> 'rejected' and expires_at > at
+      and approval->'same_identity' ? requested_by
     order by id desc limit 1;
     if found then
       return jsonb_build_object('decision_id', existing.decision_id, 'run_id', existing.run_id, 'preauth_id', existing.preauth_id, 'approval_id', existing.id);
@@ -208,7 +209,7 @@ begin
     -- An expired approval does not block a new one, even before the sweep has marked it.
     for existing in
       update approvals set status = 'rejected', resolution = 'expired', resolved_at = at
-      where tenant_id = decision->>'tenant_id' and action_hash = approval->>'action_hash' and status = 'pending' returning *
+      where tenant_id = decision->>'tenant_id' and action_hash = approval->>'action_hash' and status = 'pending' and expires_at <= at returning *
     loop
       perform end_refused(existing, at);
     end loop;

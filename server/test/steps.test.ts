@@ -225,6 +225,7 @@ function refusalCases(): Case[] {
   }
   const review = {
     'approval.action_hash': 'action_1',
+    'approval.same_identity.0': 'k',
     'approval.approvals_required': 1,
     'approval.payment_method': 'wallet',
   }

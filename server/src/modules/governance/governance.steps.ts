@@ -214,6 +214,8 @@ export const recordRefusalStep = defineStep(
         reason: Type.String(),
         risk_summary: stored,
         action_hash: Type.String(),
+        /** All keys of the identity that asks: the same action of another one gets an approval of its own. */
+        same_identity: Type.Array(Type.String()),
         approvals_required: Type.Integer(),
         separate_approver: Type.Boolean(),
         expires_at: timestamp,

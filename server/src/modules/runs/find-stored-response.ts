@@ -94,7 +94,7 @@ export async function findApprovedResponse(
 ): Promise<RunResponse | undefined> {
   const { approval_id: approvalId, payment } = request.body
   if (approvalId === undefined || payment === undefined || request.caller.kind !== 'tenant') return undefined
-  const runId = await deps.findRunOfApproval(request.caller.tenantId, approvalId)
+  const runId = await deps.findRunOfApproval(request.caller, approvalId)
   if (runId === undefined) return undefined
   const deadline = performance.now() + deps.deadlineSeconds * 1000
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {

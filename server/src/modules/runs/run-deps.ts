@@ -1,4 +1,5 @@
 import type { AwaitAudit } from '../../platform/audit-link.ts'
+import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -44,7 +45,7 @@ export type RunDeps = {
   /** Records a refusal and returns its error; undefined when the rules have changed and the run must be assessed again. */
   recordRefusal(request: AssessmentRequest, assessment: RefusedAssessment): Promise<Problem | undefined>
   /** The run that an approval was used for. */
-  findRunOfApproval(tenantId: string, approvalId: string): Promise<string | undefined>
+  findRunOfApproval(caller: TenantCaller, approvalId: string): Promise<string | undefined>
   evaluateActions(
     context: ActionContext,
     actions: readonly Record<string, unknown>[],

@@ -28,7 +28,7 @@ import {
   readMandate,
   readVotes,
 } from '../grants/grants.store.ts'
-import { readDecider, selfDecisionRefused } from '../grants/self-decision.ts'
+import { readDecider, requireAsker, selfDecisionRefused } from '../grants/self-decision.ts'
 import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from '../preauths/preauths.ts'
 import { type ApprovalContent, type ApprovalRule, decryptContent, type ResendContent } from './approval-content.ts'
@@ -281,9 +281,11 @@ export function createApprovals(deps: ApprovalsDeps) {
     },
 
     /** The run that an approval was used for; undefined while it was not, or for a pre-authorisation. */
-    async findRunOf(tenantId: string, id: string): Promise<string | undefined> {
-      const row = await findApproval(deps.db, tenantId, id)
-      return row && row.preauth_id === null ? (row.consumed_by ?? undefined) : undefined
+    async findRunOf(tenant: TenantCaller, id: string): Promise<string | undefined> {
+      const row = await findApproval(deps.db, tenant.tenantId, id)
+      if (!row || row.preauth_id !== null || row.consumed_by === null) return undefined
+      await requireAsker(deps.db, tenant, 'approval', row.requested_by)
+      return row.consumed_by
     },
 
     /** Approved runs that are due to be started, taken for a short time. */

@@ -3,12 +3,14 @@ import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Step } from '../../../platform/batch.ts'
 import { hashJson } from '../../../platform/canonical.ts'
 import type { Clock } from '../../../platform/clock.ts'
+import type { Tx } from '../../../platform/db.ts'
 import type { Ids } from '../../../platform/ids.ts'
 import type { Keys } from '../../../platform/keys.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
 import type { StepAnswer, StepInput } from '../../../platform/sql-step.ts'
 import { type ApprovalContent, describeRule, encryptContent } from '../approvals/approval-content.ts'
 import type { PreauthRowItem, recordRefusalStep } from '../governance.steps.ts'
+import { readIdentity } from '../grants/self-decision.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
 import { smallestChanges, toCounterNeed } from './assessment-outcome.ts'
@@ -22,6 +24,7 @@ export type RefusalDeps = {
   record: Step<StepInput<typeof recordRefusalStep>, StepAnswer<typeof recordRefusalStep>>
   approvalWindowSeconds: number
   keys: Pick<Keys, 'encrypt'>
+  db: Tx
 }
 
 /** `audit_id` is the event of this refusal; null when the pending approval of the same action was found instead. */
@@ -52,7 +55,8 @@ export const createRefusals =
     assessment: RefusedAssessment,
   ): Promise<RecordedRefusal | undefined> => {
     const at = deps.clock.now()
-    const item = draftRefusal(deps, tenant, subject, assessment, at)
+    const identity = assessment.review && 'run' in subject ? await readIdentity(deps.db, tenant) : undefined
+    const item = draftRefusal(deps, tenant, subject, assessment, at, identity)
     try {
       return toRecordedRefusal(item, await deps.record(item, refusalLocks(assessment), { owner: tenant.tenantId }))
     } catch (error) {
@@ -85,13 +89,17 @@ export const refusalLocks = (assessment: RefusedAssessment): string[] => [
   ...assessment.counterChecks.map(({ scope }) => `limit:${scope}`),
 ]
 
-/** The input of SQL `record_refusal`. */
+/**
+ * The input of SQL `record_refusal`. `identity`: all keys of whoever asks, which share one pending approval of the same
+ * action. Each pre-authorisation is an action of its own.
+ */
 export function draftRefusal(
   deps: Pick<RefusalDeps, 'ids' | 'keys' | 'approvalWindowSeconds'>,
   tenant: TenantCaller,
   subject: RefusalSubject,
   assessment: RefusedAssessment,
   at: Date,
+  identity: Iterable<string> = [tenant.keyId],
 ) {
   const { facts, results, review } = assessment
   const kind = 'run' in subject ? subject.run.kind : 'preauth'
@@ -165,6 +173,7 @@ export function draftRefusal(
       reason: assessment.message,
       risk_summary: riskSummary(assessment),
       action_hash: assessment.actionHash,
+      same_identity: [...identity],
       approvals_required: review.approvalsRequired,
       separate_approver: review.separateApprover,
       expires_at: expiresAt,

@@ -12,7 +12,7 @@ import type { Outbox } from '../../../platform/outbox.ts'
 import { conflict, expired, forbidden, invalid } from '../../../platform/problem.ts'
 import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from '../assess/payment-facts.ts'
 import { findMandatesOfAgent, findOverride, findPreauth, type OverrideRow } from './grants.store.ts'
-import { readDecider, requireMayDecide } from './self-decision.ts'
+import { readDecider, requireAsker, requireMayDecide } from './self-decision.ts'
 
 export type OverridesDeps = {
   clock: Clock
@@ -180,10 +180,11 @@ export async function findUsableOverride(
 ) {
   const row = await findOverride(deps.db, tenant.tenantId, { hash: overrideHash(deps.keys, token) })
   if (!row) throw invalid('override_token is not valid.')
+  await requireAsker(deps.db, tenant, 'override', row.asked_by)
   if (row.used_by !== null) throw conflict('This override has been used; it works once.')
   const now = deps.clock.now()
   if (row.expires_at <= now) throw expired(`This override expired at ${row.expires_at.toISOString()}.`)
-  // Otherwise somebody else's denial of the same payment would let a key override for itself.
+  // The maker of both keys is the same identity as whoever was denied and as whoever issued it.
   if (!row.self_approved && (await readDecider(deps.db, tenant, now)).identity.has(row.issued_by))
     throw forbidden('Whoever issued an override cannot use it: it is for whoever was denied.')
   return row

@@ -19,6 +19,7 @@ import {
   readMandate,
   readVotes,
 } from './grants.store.ts'
+import { requireAsker } from './self-decision.ts'
 
 type GrantsDeps = { db: Db; clock: Clock; keys: Pick<Keys, 'signer' | 'fingerprint'> }
 
@@ -43,6 +44,7 @@ export async function readGrants(deps: GrantsDeps, tenant: TenantCaller, referen
 async function readApproval(deps: GrantsDeps, tenant: TenantCaller, id: string) {
   const row = await findApproval(deps.db, tenant.tenantId, id)
   if (!row) throw notFound('approval')
+  await requireAsker(deps.db, tenant, 'approval', row.requested_by)
   if (row.consumed_by !== null) throw conflict('This approval has been used; it works once.')
   if (row.lapse_reason !== null && row.lapsed_at !== null)
     throw conflict(`This approval has lapsed: the run was refused when it was to start. ${row.lapse_reason}`)

@@ -5,8 +5,11 @@ import type { Mandate } from '../mandates/evaluate-mandate.ts'
 import { readKeys, toMandate } from '../rules/rules-cache.store.ts'
 
 export type ApprovalRow = Selectable<Approvals>
-/** `denied_merchant` is the merchant of the denied pre-authorisation; null when a run was denied. */
-export type OverrideRow = Selectable<Overrides> & { denied_merchant: unknown }
+/**
+ * `denied_merchant` is the merchant of the denied pre-authorisation, null when a run was denied; `asked_by` is the key that
+ * was denied.
+ */
+export type OverrideRow = Selectable<Overrides> & { denied_merchant: unknown; asked_by: string }
 export type PreauthRow = Selectable<Preauths>
 export type MandateRow = Selectable<Mandates>
 
@@ -31,10 +34,10 @@ export const findOverride = (
 ): Promise<OverrideRow | undefined> =>
   tx
     .selectFrom('overrides')
-    .leftJoin('decisions', 'decisions.id', 'overrides.decision_id')
+    .innerJoin('decisions', 'decisions.id', 'overrides.decision_id')
     .leftJoin('preauths', 'preauths.id', 'decisions.preauth_id')
     .selectAll('overrides')
-    .select('preauths.merchant as denied_merchant')
+    .select(['preauths.merchant as denied_merchant', 'decisions.asked_by'])
     .where('id' in key ? 'overrides.id' : 'overrides.hash', '=', 'id' in key ? key.id : key.hash)
     .where('overrides.tenant_id', '=', tenantId)
     .executeTakeFirst()

@@ -1,7 +1,7 @@
 import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Tx } from '../../../platform/db.ts'
 import { forbidden } from '../../../platform/problem.ts'
-import { identityOf, isOnlyControlKey } from './identity.ts'
+import { type ActiveKey, type IdentityKey, identityOf, isOnlyControlKey } from './identity.ts'
 
 /** Who a key is when it decides, and whether it may decide about what it asked for itself. */
 export type Decider = {
@@ -19,11 +19,7 @@ export async function readDecider(
   at: Date,
 ): Promise<Decider> {
   const { tenantId, keyId } = tenant
-  const keys = await tx
-    .selectFrom('api_keys')
-    .select(['id', 'created_by', 'replaced_by', 'spender', 'scopes', 'expires_at', 'revoked_at'])
-    .where('tenant_id', '=', tenantId)
-    .execute()
+  const keys = await readKeys(tx, tenantId)
   const { self_approval } = await tx
     .selectFrom('tenants')
     .select('self_approval')
@@ -34,6 +30,34 @@ export async function readDecider(
     mayDecideForItself: self_approval === 'single_key' && isOnlyControlKey(keyId, keys, at),
     keyCount: keys.length,
   }
+}
+
+const readKeys = (tx: Tx, tenantId: string): Promise<(IdentityKey & ActiveKey)[]> =>
+  tx
+    .selectFrom('api_keys')
+    .select(['id', 'created_by', 'replaced_by', 'spender', 'scopes', 'expires_at', 'revoked_at'])
+    .where('tenant_id', '=', tenantId)
+    .execute()
+
+/** The ids of all keys that are the same identity as the caller's. */
+export const readIdentity = async (
+  tx: Tx,
+  { tenantId, keyId }: Pick<TenantCaller, 'tenantId' | 'keyId'>,
+): Promise<ReadonlySet<string>> => identityOf(keyId, await readKeys(tx, tenantId))
+
+/** An approval or an override is used by the identity that asked for the payment, and by no other; throws 403. */
+export async function requireAsker(
+  tx: Tx,
+  tenant: Pick<TenantCaller, 'tenantId' | 'keyId'>,
+  grant: 'approval' | 'override',
+  askedBy: string,
+): Promise<void> {
+  if (tenant.keyId === askedBy || (await readIdentity(tx, tenant)).has(askedBy)) return
+  throw forbidden(
+    grant === 'approval'
+      ? 'This approval is for whoever asked for it, and this key is another identity. Send the request without approval_id to ask yourself.'
+      : 'This override is for whoever was denied, and this key is another identity.',
+  )
 }
 
 /** Whether the decision is about what the decider asked for itself; throws 403 where it may not decide that. */
