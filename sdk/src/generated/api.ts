@@ -4380,9 +4380,9 @@ export interface components {
                 allowed_agents?: string[];
                 /** @description Never these agents. */
                 denied_agents?: string[];
-                /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                /** @description Only these merchants, by id, host or address: every name of a kind that the list has must be in it. Our own runs have the merchant `countersign`. */
                 allowed_merchants?: string[];
-                /** @description Never these merchants. */
+                /** @description Never these merchants, by any of their names. */
                 denied_merchants?: string[];
                 /** @description Only these networks, in CAIP-2 form. */
                 allowed_networks?: string[];
@@ -4448,9 +4448,9 @@ export interface components {
                 allowed_agents?: string[];
                 /** @description Never these agents. */
                 denied_agents?: string[];
-                /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                /** @description Only these merchants, by id, host or address: every name of a kind that the list has must be in it. Our own runs have the merchant `countersign`. */
                 allowed_merchants?: string[];
-                /** @description Never these merchants. */
+                /** @description Never these merchants, by any of their names. */
                 denied_merchants?: string[];
                 /** @description Only these networks, in CAIP-2 form. */
                 allowed_networks?: string[];
@@ -5793,9 +5793,9 @@ export interface components {
                     allowed_agents?: string[];
                     /** @description Never these agents. */
                     denied_agents?: string[];
-                    /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                    /** @description Only these merchants, by id, host or address: every name of a kind that the list has must be in it. Our own runs have the merchant `countersign`. */
                     allowed_merchants?: string[];
-                    /** @description Never these merchants. */
+                    /** @description Never these merchants, by any of their names. */
                     denied_merchants?: string[];
                     /** @description Only these networks, in CAIP-2 form. */
                     allowed_networks?: string[];

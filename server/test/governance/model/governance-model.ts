@@ -88,6 +88,8 @@ export type Facts = {
   team: string | null
   tags: Record<string, string>
   merchantNames: string[]
+  /** True when the request itself says who is paid, so that its names could be those of several payees. */
+  namesGiven: boolean
   /** False when the payee's address is not in the request, so a rule about addresses cannot be judged. */
   payToKnown: boolean
   /** False when neither an address nor a host of the payee is known, so a rule about hosts cannot be judged. */
@@ -165,6 +167,16 @@ const COUNTED = ['max_per_day_usdc', 'max_per_month_usdc', 'max_runs_per_minute'
 const micro = (usdc: number) => BigInt(Math.round(usdc * 1_000_000))
 const isAddress = (name: string) => /^0x[0-9a-fA-F]{40}$/.test(name)
 const isHost = (name: string) => name.includes('.')
+const kindOf = (name: string) => (isAddress(name) ? 'address' : isHost(name) ? 'host' : 'id')
+/**
+ * Whether a list that allows lets the payee pass. Every name that the request gives must be in it, of each kind that the list has, and at
+ * least one. Of names that the service knows to be one payee, and of our own, one is enough.
+ */
+function allowsPayee(list: string[], { merchantNames, namesGiven }: Facts): boolean {
+  if (!namesGiven || merchantNames[0] === 'countersign') return merchantNames.some((name) => list.includes(name))
+  const spoken = merchantNames.filter((name) => list.some((entry) => kindOf(entry) === kindOf(name)))
+  return spoken.length > 0 && spoken.every((name) => list.includes(name))
+}
 /** Fields of the payee that a rule with these names needs and the request leaves out. Who is on no allow-list is refused anyway. */
 const missingPayee = (names: string[], facts: Facts, allows: boolean): string[] => [
   ...(!facts.payToKnown && names.some(isAddress) ? ['merchant.pay_to'] : []),
@@ -270,6 +282,9 @@ export function createGovernanceModel() {
       for (const missing of missingPayee(values.map(String), facts, rule.effect === 'allow')) return { missing }
     const names = namesOf(rule.field, facts)
     if (!Array.isArray(names)) return names
+    const positive = rule.op === 'eq' || rule.op === 'in'
+    if (rule.field === 'merchant' && (rule.effect === 'allow') === positive)
+      return allowsPayee(values.map(String), facts) === positive
     if (rule.op === 'eq' || rule.op === 'in') return names.some((name) => values.includes(name))
     // A rule about a field that the door does not have never applies.
     return names.length > 0 && names.every((name) => !values.includes(name))
@@ -311,8 +326,7 @@ export function createGovernanceModel() {
     if (mandate.holderKeyId !== null && mandate.holderKeyId !== facts.keyId) return 'holder_key_id'
     if (mandate.amountMax !== null && facts.amountMicro > mandate.amountMax) return 'payment.amount_range'
     if (mandate.amountMin !== null && facts.amountMicro < mandate.amountMin) return 'payment.amount_range'
-    if (mandate.payees !== null && !facts.merchantNames.some((name) => mandate.payees!.includes(name)))
-      return 'payment.allowed_payees'
+    if (mandate.payees !== null && !allowsPayee(mandate.payees, facts)) return 'payment.allowed_payees'
     if (mandate.notBefore !== null && now < mandate.notBefore) return 'payment.execution_date'
     if (mandate.notAfter !== null && now > mandate.notAfter) return 'payment.execution_date'
     if (!counted) return null
@@ -430,7 +444,10 @@ export function createGovernanceModel() {
       const left = missingPayee(list, facts, rule === 'allowed_merchants')
       for (const field of left) missing(rule, field)
       if (left.length === 0)
-        deny(rule, merchantNames.some((name) => list.includes(name)) === (rule === 'denied_merchants'))
+        deny(
+          rule,
+          rule === 'denied_merchants' ? merchantNames.some((name) => list.includes(name)) : !allowsPayee(list, facts),
+        )
     }
     if (constraints.allowed_networks !== undefined && instrument === null)
       deny('allowed_networks', !constraints.allowed_networks.includes(facts.network))

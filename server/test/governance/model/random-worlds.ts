@@ -489,6 +489,9 @@ export function actionMakers(random: Random, keys: KeySpec[], rules: RuleSpec[])
     const full: PreauthAction['merchant'] = { ...pick(MERCHANTS) }
     if (full.url !== undefined && chance(0.35)) delete full.url
     if (full.pay_to !== undefined && chance(0.25)) delete full.pay_to
+    // Some give names of two payees.
+    if (full.url !== undefined && chance(0.1)) full.url = pick(['https://shop.example/', 'https://maps.example/'])
+    if (full.pay_to !== undefined && chance(0.1)) full.pay_to = pick([ADDRESSES.maps, ADDRESSES.shop])
     return full
   }
   return {

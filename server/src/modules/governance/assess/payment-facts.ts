@@ -73,23 +73,18 @@ export const OWN_MERCHANT = 'countersign'
 
 export type Merchant = { id: string; url?: string; pay_to?: string }
 
-/** Addresses and host names are compared without case; other ids of agents and merchants are case-sensitive. */
-export const normalizeName = (name: string): string => {
-  const text = name.trim()
-  return /^0x|\./i.test(text) ? text.toLowerCase() : text
-}
-
 export const isAddress = (name: string): boolean => /^0x[0-9a-fA-F]{40}$/.test(name)
 
-/** All names of a merchant, the address in lower case. */
+/** All names of a merchant: its id, the host of its URL with the port if there is one, its address in lower case. */
 export function merchantNames(merchant: Merchant): string[] {
-  const hosts = merchant.url === undefined ? [] : urlHosts(merchant.url)
-  return [merchant.id, ...hosts, merchant.pay_to?.toLowerCase()].filter((name) => name !== undefined)
+  const host = merchant.url === undefined ? undefined : urlHost(merchant.url)
+  return [merchant.id, host, merchant.pay_to?.toLowerCase()].filter((name) => name !== undefined)
 }
 
-/** The host, and the host with its port if there is one. A trailing dot is dropped, so both spellings are one merchant. */
-export function urlHosts(url: string): string[] {
+/** The host with its port. A trailing dot is dropped, so both spellings are one merchant. */
+export function urlHost(url: string): string | undefined {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/\.$/, '')
-  return [host, port && `${host}:${port}`].filter((name) => name !== '')
+  if (host === '') return undefined
+  return port === '' ? host : `${host}:${port}`
 }

@@ -2,9 +2,10 @@ import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import { pattern } from '../../../platform/schema.ts'
-import { agentNames, normalizeName, type PaymentFacts, urlHosts } from '../assess/payment-facts.ts'
+import { agentNames, isAddress, type PaymentFacts } from '../assess/payment-facts.ts'
 import { type CounterDemand, type CounterState, evaluateDemand } from '../counters/limit-counters.ts'
 import { periodOf, type Window } from '../counters/windows.ts'
+import { findPayee, type PayeeList, unlistedNames } from '../rules/payee-names.ts'
 import { missingFieldFinding } from '../rules/required-fields.ts'
 import type { Finding, RuleResult } from '../rules/rule-result.ts'
 
@@ -311,7 +312,7 @@ function evaluateMandateConstraint(constraint: MandateConstraint, facts: Payment
         toMicro(constraint.max)!,
       )
     case 'payment.allowed_payees':
-      return evaluatePayees(facts.merchants, constraint.allowed)
+      return evaluatePayees(facts, constraint.allowed)
     case 'payment.execution_date':
       return evaluateDates(facts.at, constraint)
     default:
@@ -339,26 +340,57 @@ function evaluateAmountRange(amountMicro: bigint, minMicro: bigint, maxMicro: bi
   return { verdict: 'pass', reason: `${asked} USDC lies between ${min} and ${max}.`, ...common }
 }
 
-function evaluatePayees(merchants: readonly string[], allowed: readonly Payee[]): Finding {
-  const names = new Set(allowed.flatMap(payeeNames))
-  const common = { asked: merchants[0], limit: { entries: allowed.length } }
-  const matched = merchants.find((merchant) => names.has(normalizeName(merchant)))
-  if (matched !== undefined)
-    return { verdict: 'pass', reason: `'${merchants[0]}' is an allowed payee.`, ...common, matched }
+function evaluatePayees(facts: PaymentFacts, allowed: readonly Payee[]): Finding {
+  const lists = payeeLists(allowed)
+  const first = facts.merchants[0]
+  const common = { asked: first, limit: { entries: allowed.length } }
+  const unlisted = lists.map((list) => unlistedNames(list, facts))
+  const matched = lists.find((_, index) => unlisted[index]!.length === 0)
+  if (matched)
+    return {
+      verdict: 'pass',
+      reason: `'${first}' is an allowed payee.`,
+      ...common,
+      matched: findPayee(matched, facts)?.name,
+    }
+  const nearest = unlisted.reduce((least, names) => (names.length < least.length ? names : least))
   return {
     verdict: 'blocked',
-    reason: `'${merchants[0]}' is not an allowed payee.`,
+    reason: `'${nearest[0]}' is not an allowed payee.`,
     ...common,
-    smallest_change: { text: `Create a mandate that allows '${merchants[0]}'.` },
+    asked: nearest[0],
+    smallest_change: { text: `Create a mandate that allows ${nearest.map((name) => `'${name}'`).join(' and ')}.` },
   }
 }
 
+/** Mandates are cached, so their payees are read once. */
+const readPayees = new WeakMap<readonly Payee[], PayeeList[]>()
+
+/**
+ * Payees that are given as text are one list, and each that is given as an object is one of its own: its id says nothing of the hosts
+ * of another payee. An address is in every list, so that where the mandate names addresses no other is paid.
+ */
+function payeeLists(allowed: readonly Payee[]): PayeeList[] {
+  const existing = readPayees.get(allowed)
+  if (existing) return existing
+  const texts = allowed.filter((payee) => typeof payee === 'string')
+  const objects = allowed.filter((payee) => typeof payee === 'object')
+  const addresses = allowed.flatMap(payeeNames).filter(isAddress)
+  // A name beside an id or a website is for people: the payee may use it, and need not.
+  const named = (payee: Payee): PayeeList =>
+    Object.assign([...payeeNames(payee), ...addresses], {
+      names: typeof payee === 'object' && payee.name !== undefined ? [payee.name] : [],
+    })
+  const lists = [...(texts.length > 0 ? [[...texts, ...addresses]] : []), ...objects.map(named)]
+  readPayees.set(allowed, lists)
+  return lists
+}
+
+/** A website with a port allows only that port. */
 function payeeNames(payee: Payee): string[] {
-  if (typeof payee === 'string') return [normalizeName(payee)]
-  // A website with a port allows only that port.
-  const host =
-    payee.website !== undefined && URL.canParse(payee.website) ? urlHosts(payee.website).at(-1) : payee.website
-  return [payee.id, payee.name, host].filter((name) => name !== undefined).map(normalizeName)
+  if (typeof payee === 'string') return [payee]
+  const names = [payee.id, payee.website].filter((name) => name !== undefined)
+  return names.length > 0 || payee.name === undefined ? names : [payee.name]
 }
 
 const DATE_OR_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/

@@ -6,12 +6,12 @@ import {
   isAddress,
   type Merchant,
   merchantNames,
-  OWN_MERCHANT,
   type PaymentFacts,
   readSpender,
   type Tags,
 } from '../assess/payment-facts.ts'
 import type { PreauthRow } from '../grants/grants.store.ts'
+import { isOwnMerchant } from '../rules/payee-names.ts'
 
 export type PreauthInput = {
   agent_id: string
@@ -81,7 +81,7 @@ function readMerchant(merchant: Merchant, network: string, service: { network: s
   if (url !== undefined && !URL.canParse(url)) throw invalid('body/merchant/url is not a URL.')
   if (network === service.network && payTo !== undefined && !isAddress(payTo))
     throw invalid('body/merchant/pay_to is not an EVM address.')
-  const expectedPayTo = id === OWN_MERCHANT ? service.payTo : isAddress(id) ? id : undefined
+  const expectedPayTo = isOwnMerchant(id) ? service.payTo : isAddress(id) ? id : undefined
   if (expectedPayTo !== undefined && payTo !== undefined && payTo.toLowerCase() !== expectedPayTo.toLowerCase())
     throw invalid(`body/merchant/pay_to must be ${expectedPayTo}, the address of '${id}'.`)
   return isAddress(id) ? { ...merchant, pay_to: id } : merchant
@@ -137,7 +137,7 @@ export const preauthFacts = (
 
 /** The address of this service is known without being named. */
 export const toPayee = (merchant: Merchant, payTo: string): Merchant =>
-  merchant.id === OWN_MERCHANT ? { ...merchant, pay_to: payTo } : merchant
+  isOwnMerchant(merchant.id) ? { ...merchant, pay_to: payTo } : merchant
 
 /** Two payments can have the same terms, so the id is part of the hash that is approved. */
 export const preauthActionHash = (tenant: TenantCaller, id: string, terms: PreauthTerms): string =>

@@ -3,7 +3,8 @@ import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import { agentNames, type PaymentFacts } from '../assess/payment-facts.ts'
 import type { Window } from '../counters/windows.ts'
-import { findName } from './name-list.ts'
+import { exactName, findName, instrumentName, looseName } from './name-list.ts'
+import { findPayee, unlistedNames } from './payee-names.ts'
 import type { Finding, SmallestChange } from './rule-result.ts'
 
 const MAX_USDC = 1_000_000_000
@@ -24,9 +25,9 @@ export const ConstraintsSchema = Type.Object(
     allowed_agents: names('Only these agents. An empty list allows none.'),
     denied_agents: names('Never these agents.'),
     allowed_merchants: names(
-      'Only these merchants, by id, host or address. Our own runs have the merchant `countersign`.',
+      'Only these merchants, by id, host or address: every name of a kind that the list has must be in it. Our own runs have the merchant `countersign`.',
     ),
-    denied_merchants: names('Never these merchants.'),
+    denied_merchants: names('Never these merchants, by any of their names.'),
     allowed_networks: names('Only these networks, in CAIP-2 form.'),
     allowed_hours_utc: Type.Optional(
       Type.Union(
@@ -108,12 +109,17 @@ const evaluators: {
   [C in keyof Constraints]?: (value: NonNullable<Constraints[C]>, facts: PaymentFacts) => Finding | undefined
 } = {
   max_per_run_usdc: (max, { amountMicro }) => evaluateMaximum('max_per_run_usdc', amountMicro, toMicro(max)),
-  allowed_agents: (allowed, facts) => evaluateAllowList('allowed_agents', 'agent', agentNames(facts), allowed),
-  denied_agents: (denied, facts) => evaluateDenyList('denied_agents', 'agent', agentNames(facts), denied),
-  allowed_merchants: (allowed, { merchants }) => evaluateAllowList('allowed_merchants', 'merchant', merchants, allowed),
-  denied_merchants: (denied, { merchants }) => evaluateDenyList('denied_merchants', 'merchant', merchants, denied),
+  allowed_agents: (allowed, facts) => allowNames('allowed_agents', 'agent', agentNames(facts), allowed, exactName),
+  denied_agents: (denied, facts) => denyNames('denied_agents', 'agent', agentNames(facts), denied, looseName),
+  allowed_merchants: (allowed, facts) =>
+    evaluateAllowList('allowed_merchants', 'merchant', facts.merchants[0], allowed, {
+      matched: findPayee(allowed, facts)?.name,
+      unlisted: unlistedNames(allowed, facts),
+    }),
+  denied_merchants: (denied, facts) =>
+    evaluateDenyList('denied_merchants', 'merchant', facts.merchants[0], denied, findPayee(denied, facts)),
   allowed_networks: (allowed, { network }) =>
-    network === null ? undefined : evaluateAllowList('allowed_networks', 'network', [network], allowed),
+    network === null ? undefined : allowNames('allowed_networks', 'network', [network], allowed, exactName),
   allowed_hours_utc: (hours, { at }) => evaluateHours(hours, at),
   require_approval_above_usdc: (limit, { amountMicro }) => evaluateApprovalThreshold(amountMicro, toMicro(limit)),
   require_preauth: (required, { preauthorised, kind }) =>
@@ -123,11 +129,11 @@ const evaluators: {
   allowed_instruments: (allowed, facts) =>
     facts.instrument === undefined
       ? undefined
-      : evaluateAllowList('allowed_instruments', 'instrument', instrumentNames(facts), allowed),
+      : allowNames('allowed_instruments', 'instrument', instrumentNames(facts), allowed, instrumentName),
   denied_instruments: (denied, facts) =>
     facts.instrument === undefined
       ? undefined
-      : evaluateDenyList('denied_instruments', 'instrument', instrumentNames(facts), denied),
+      : denyNames('denied_instruments', 'instrument', instrumentNames(facts), denied, instrumentName),
   max_leverage: (max, { leverage }) => (leverage === undefined ? undefined : evaluateLeverage(leverage, max)),
   max_notional_usdc: (max, { notionalMicro }) =>
     notionalMicro === undefined ? undefined : evaluateMaximum('max_notional_usdc', notionalMicro, toMicro(max)),
@@ -192,37 +198,76 @@ function evaluateLeverage(asked: number, limit: number): Finding {
   }
 }
 
-function evaluateAllowList(name: string, noun: string, names: readonly string[], allowed: readonly string[]): Finding {
-  const first = names[0] ?? ''
-  const matched = findName(allowed, names)
+type Normalize = typeof exactName
+
+function allowNames(
+  name: string,
+  noun: string,
+  names: readonly string[],
+  allowed: readonly string[],
+  normalize: Normalize,
+): Finding {
+  const matched = findName(allowed, names, normalize)
+  const unlisted = matched === undefined ? [names[0] ?? ''] : []
+  return evaluateAllowList(name, noun, names[0], allowed, { matched, unlisted })
+}
+
+function denyNames(
+  name: string,
+  noun: string,
+  names: readonly string[],
+  denied: readonly string[],
+  normalize: Normalize,
+): Finding {
+  const matched = findName(denied, names, normalize)
+  const entry = matched && denied.find((candidate) => normalize(candidate) === normalize(matched))
+  return evaluateDenyList(name, noun, names[0], denied, entry === undefined ? undefined : { name: matched!, entry })
+}
+
+function evaluateAllowList(
+  name: string,
+  noun: string,
+  first = '',
+  allowed: readonly string[],
+  { matched, unlisted }: { matched: string | undefined; unlisted: readonly string[] },
+): Finding {
   const common = { asked: first, limit: { entries: allowed.length } }
-  if (matched !== undefined)
+  if (unlisted.length === 0)
     return { verdict: 'pass', reason: `The ${noun} '${first}' is in ${name}.`, ...common, matched }
   return {
     verdict: 'blocked',
-    reason: `The ${noun} '${first}' is not in ${name}.`,
+    reason: `The ${noun} '${unlisted[0]}' is not in ${name}.`,
     ...common,
-    smallest_change: { text: `Add '${first}' to ${name}.`, path: `constraints.${name}`, add: first },
+    asked: unlisted[0],
+    smallest_change: {
+      text: `Add ${unlisted.map((entry) => `'${entry}'`).join(' and ')} to ${name}.`,
+      path: `constraints.${name}`,
+      ...(unlisted.length === 1 && { add: unlisted[0] }),
+    },
   }
 }
 
-function evaluateDenyList(name: string, noun: string, names: readonly string[], denied: readonly string[]): Finding {
-  const matched = findName(denied, names)
+function evaluateDenyList(
+  name: string,
+  noun: string,
+  first: string | undefined,
+  denied: readonly string[],
+  match: { name: string; entry: string } | undefined,
+): Finding {
   const limit = { entries: denied.length }
-  if (matched === undefined)
-    return {
-      verdict: 'pass',
-      reason: `The ${noun} '${names[0] ?? ''}' is not in ${name}.`,
-      asked: names[0] ?? null,
-      limit,
-    }
+  if (match === undefined)
+    return { verdict: 'pass', reason: `The ${noun} '${first ?? ''}' is not in ${name}.`, asked: first ?? null, limit }
   return {
     verdict: 'blocked',
-    reason: `The ${noun} '${matched}' is in ${name}.`,
-    asked: matched,
+    reason: `The ${noun} '${match.name}' is in ${name}.`,
+    asked: match.name,
     limit,
-    matched,
-    smallest_change: { text: `Remove '${matched}' from ${name}.`, path: `constraints.${name}`, remove: matched },
+    matched: match.entry,
+    smallest_change: {
+      text: `Remove '${match.entry}' from ${name}.`,
+      path: `constraints.${name}`,
+      remove: match.entry,
+    },
   }
 }
 

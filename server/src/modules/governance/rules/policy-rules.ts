@@ -1,7 +1,9 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
-import { agentNames, normalizeName, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
+import { agentNames, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
+import { exactName, instrumentName, looseName } from './name-list.ts'
+import { findPayee, unlistedNames } from './payee-names.ts'
 import type { Finding, SmallestChange } from './rule-result.ts'
 
 /** The fields that a rule can compare; also `tags.<name>`. Money is compared in micro-USDC, never as a float. */
@@ -14,11 +16,11 @@ const fields = {
   spender: { type: 'text', read: (facts: PaymentFacts) => facts.spender },
   team: { type: 'text', read: (facts: PaymentFacts) => facts.team },
   key_id: { type: 'text', read: (facts: PaymentFacts) => facts.keyId },
-  merchant: { type: 'names', read: (facts: PaymentFacts) => facts.merchants },
+  merchant: { type: 'payee', read: (facts: PaymentFacts) => facts.merchants },
   network: { type: 'text', read: (facts: PaymentFacts) => facts.network },
   action: { type: 'text', read: (facts: PaymentFacts) => facts.action },
   session_id: { type: 'text', read: (facts: PaymentFacts) => facts.sessionId },
-  instrument: { type: 'text', read: (facts: PaymentFacts) => facts.instrument },
+  instrument: { type: 'instrument', read: (facts: PaymentFacts) => facts.instrument?.toLowerCase() },
   amount_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
   price_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
   notional_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.notionalMicro },
@@ -27,7 +29,7 @@ const fields = {
 } as const satisfies Record<string, Field>
 
 type Field = {
-  type: 'text' | 'names' | 'money' | 'number'
+  type: 'text' | 'names' | 'payee' | 'instrument' | 'money' | 'number'
   read(facts: PaymentFacts): Comparable | readonly string[] | null | undefined
 }
 type FieldName = keyof typeof fields | `tags.${string}`
@@ -133,7 +135,7 @@ export function readRule(rule: RuleInput, index: number): Rule {
   if (isList !== Array.isArray(rule.value))
     throw invalid(`${path}/value must be ${isList ? 'a list' : 'a single value'} with '${rule.op}'.`)
   const { type } = fieldOf(field)
-  const isText = type === 'text' || type === 'names'
+  const isText = type !== 'money' && type !== 'number'
   if (isText && ['gt', 'gte', 'lt', 'lte'].includes(op))
     throw invalid(`${path}/op '${rule.op}' cannot compare '${field}', which is text.`)
   for (const value of [rule.value].flat()) {
@@ -146,32 +148,55 @@ export function readRule(rule: RuleInput, index: number): Rule {
 }
 
 /** Rules are cached, so the values of a rule are compiled once per version of its policy. */
-const compiledRules = new WeakMap<Rule, Compiled>()
+const compiledRules = new WeakMap<Rule, Compiled & { list: readonly string[] }>()
 
-function compileRule(rule: Rule): Compiled {
+function compileRule(rule: Rule): Compiled & { list: readonly string[] } {
   const existing = compiledRules.get(rule)
   if (existing) return existing
-  const { type } = fieldOf(rule.field)
-  const values = [rule.value]
-    .flat()
-    .map(
-      (value): Comparable =>
-        type === 'names' ? normalizeName(value as string) : type === 'money' ? microFromUsdc(value as number)! : value,
-    )
-  const compiled = { first: values[0]!, all: new Set(values) }
+  const normalize = normalizerOf(rule)
+  const values = [rule.value].flat().map(normalize)
+  const compiled = { first: values[0]!, all: new Set(values), list: [rule.value].flat().map(String) }
   compiledRules.set(rule, compiled)
   return compiled
 }
 
-/** A merchant and an agent have several names: they equal a value when any of their names does, and differ when all do. */
+/** Whether only what the values name is let through: an allow rule for them, or any other rule against the rest. */
+const isAllowList = ({ effect, op }: Rule) => (effect === 'allow') === (op === 'eq' || op === 'in')
+
+function normalizerOf(rule: Rule): (value: string | number) => Comparable {
+  switch (fieldOf(rule.field).type) {
+    case 'money':
+      return (value) => microFromUsdc(value as number)!
+    case 'names':
+      return (value) => (isAllowList(rule) ? exactName : looseName)(String(value))
+    case 'instrument':
+      return (value) => instrumentName(String(value))
+    default:
+      return (value) => value
+  }
+}
+
+/**
+ * A merchant and an agent have several names: they equal a value when any of their names does, and differ when all do. A merchant
+ * that must be among the values is read as by a list of allowed merchants.
+ */
 const matches = (rule: Rule, facts: PaymentFacts): boolean => {
   const { field, op } = rule
-  const actual = fieldOf(field).read(facts)
+  const { type, read } = fieldOf(field)
+  const actual = read(facts)
   if (actual === undefined || actual === null) return false
   const values = compileRule(rule)
+  const isNegated = op === 'ne' || op === 'not_in'
+  if (type === 'payee') {
+    const isAmong = isAllowList(rule)
+      ? unlistedNames(values.list, facts).length === 0
+      : findPayee(values.list, facts) !== undefined
+    return isAmong !== isNegated
+  }
   if (isNames(actual)) {
-    const matchesName = (name: string) => ops[op](normalizeName(name), values)
-    return op === 'ne' || op === 'not_in' ? actual.every(matchesName) : actual.some(matchesName)
+    const normalize = normalizerOf(rule)
+    const matchesName = (name: string) => ops[op](normalize(name), values)
+    return isNegated ? actual.every(matchesName) : actual.some(matchesName)
   }
   return ops[op](actual, values)
 }
@@ -182,17 +207,20 @@ const isNames = (value: Comparable | readonly string[]): value is readonly strin
 function traceOf(rule: Rule, facts: PaymentFacts): Pick<Finding, 'asked' | 'limit' | 'matched'> {
   const asked = readFieldForDisplay(rule.field, facts)
   if (!Array.isArray(rule.value)) return { asked, limit: rule.value }
-  const { all } = compileRule(rule)
-  const actual = fieldOf(rule.field).read(facts)
-  const matched =
-    actual === undefined || actual === null
-      ? undefined
-      : isNames(actual)
-        ? actual.find((name) => all.has(normalizeName(name)))
-        : all.has(actual)
-          ? String(asked)
-          : undefined
+  const matched = matchedValue(rule, facts)
   return { asked, limit: { entries: rule.value.length }, ...(matched !== undefined && { matched }) }
+}
+
+/** The name of the payment that a list has. */
+function matchedValue(rule: Rule, facts: PaymentFacts): string | undefined {
+  const { type, read } = fieldOf(rule.field)
+  const actual = read(facts)
+  if (actual === undefined || actual === null) return undefined
+  const { all, list } = compileRule(rule)
+  if (type === 'payee') return findPayee(list, facts)?.name
+  const normalize = normalizerOf(rule)
+  if (isNames(actual)) return actual.find((name) => all.has(normalize(name)))
+  return all.has(actual) ? String(readFieldForDisplay(rule.field, facts)) : undefined
 }
 
 type RuleFinding = { rule: string; finding: Finding }
@@ -283,19 +311,20 @@ function findChange(rule: Rule, index: number, facts: PaymentFacts): Change {
     const retry_at = new Date((Math.floor(facts.at.getTime() / HOUR_MS) + hours) * HOUR_MS).toISOString()
     return { distance: hours / HOURS_OF_A_DAY, change: { text: `Ask again at ${retry_at}. ${end}`, retry_at } }
   }
-  const asked = readFieldForDisplay(field, facts) as string | number
+  const names = payeeToName(rule, facts)
+  if (names && names.length !== 1) return unknown
+  const asked = names?.[0] ?? (readFieldForDisplay(field, facts) as string | number)
   if (op === 'in')
     return {
       distance: LIST_DISTANCE,
       change: { text: `Add '${asked}' to rules[${index}] (${condition}). ${end}`, path, add: String(asked) },
     }
   if (op === 'not_in') {
-    const { matched } = traceOf(rule, facts)
     const entries = [value].flat()
-    const listed = entries.filter((entry) => isListed(entry, rule, actual))
+    const listed = entries.filter((entry) => matchedValue({ ...rule, value: [entry] }, facts) !== undefined)
     // A payment that several entries name, or a list of one, is no change of one entry.
     if (listed.length !== 1 || entries.length === 1) return unknown
-    const remove = String(listed[0] ?? matched)
+    const remove = String(listed[0])
     return {
       distance: LIST_DISTANCE,
       change: { text: `Remove '${remove}' from rules[${index}] (${condition}). ${end}`, path, remove },
@@ -308,9 +337,10 @@ function findChange(rule: Rule, index: number, facts: PaymentFacts): Change {
   return { distance: Math.abs(to - value) / Math.max(Math.abs(to), Math.abs(value)), change }
 }
 
-const isListed = (entry: string | number, { field, op, effect }: Rule, actual: Comparable | readonly string[]) => {
-  const { all } = compileRule({ field, op, effect, value: [entry] })
-  return isNames(actual) ? actual.some((name) => all.has(normalizeName(name))) : all.has(actual)
+/** The names of a merchant that the rule's value would have to be, or its list to get, for an allow rule to hold. */
+function payeeToName(rule: Rule, facts: PaymentFacts): string[] | undefined {
+  if (fieldOf(rule.field).type !== 'payee' || (rule.op !== 'eq' && rule.op !== 'in')) return undefined
+  return unlistedNames(rule.op === 'in' ? compileRule(rule).list : [], facts)
 }
 
 /** In how many hours the rule holds; undefined when it never does. */

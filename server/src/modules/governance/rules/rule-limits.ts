@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import { conflict } from '../../../platform/problem.ts'
+import { normalizePayee } from './payee-names.ts'
 import type { Constraints } from './policy-constraints.ts'
 import type { Rule } from './policy-rules.ts'
 import { MAX_MANDATES } from './rules-cache.store.ts'
@@ -77,11 +78,11 @@ export function requireRoomForBudget(existingBudgets: number): void {
 type CountingRule = { selector: string; id: string; counters: number; name: string | null; parent: string | null }
 
 /** An action has one of each, and at most this many tags and names of agents and merchants. */
-const SELECTIONS: Record<string, number> = { tag: 8, agent: 2, merchant: 4 }
+const SELECTIONS: Record<string, number> = { tag: 8, agent: 2, merchant: 5 }
 
 /**
  * The most counters that one action can touch: those of the tenant, and of one spender, team, key, session and mandate, two
- * agents, eight tags and four names of a merchant, each with the parents of its budgets.
+ * agents, eight tags and five names of a merchant (id and host with and without a port, address), each with the parents of its budgets.
  */
 async function readMostCounters(tx: Tx, tenantId: string): Promise<number> {
   const { rows } = await sql<CountingRule>`
@@ -99,7 +100,8 @@ async function readMostCounters(tx: Tx, tenantId: string): Promise<number> {
     let counters = row.counters
     for (let parent = row.parent; parent !== null; parent = budgets.get(parent)?.parent ?? null)
       counters += budgets.get(parent)?.counters ?? 0
-    counts.set(row.id, (counts.get(row.id) ?? 0) + counters)
+    const id = row.selector === 'merchant' ? normalizePayee(row.id) : row.id
+    counts.set(id, (counts.get(id) ?? 0) + counters)
     most.set(row.selector, counts)
   }
   const largest = (counts: Map<string, number>, times: number) =>

@@ -1,5 +1,6 @@
 import { invalid } from '../../../platform/problem.ts'
-import { agentNames, isAddress, normalizeName, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
+import { agentNames, isAddress, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
+import { findPayee, isHostName } from './payee-names.ts'
 
 /** Which payments a budget or a policy is for. */
 export type Selector =
@@ -26,9 +27,7 @@ export function selects(selector: Selector, facts: PaymentFacts): boolean | Miss
       return missingTag(name, facts) ?? facts.tags[name] === value
     }
     case 'merchant':
-      return (
-        missingPayee([selector.id], facts) ?? facts.merchants.map(normalizeName).includes(normalizeName(selector.id))
-      )
+      return missingPayee([selector.id], facts) ?? findPayee(merchantList(selector), facts) !== undefined
     case 'session':
       return missingSession(facts) ?? facts.sessionId === selector.id
     case 'mandate':
@@ -36,6 +35,15 @@ export function selects(selector: Selector, facts: PaymentFacts): boolean | Miss
     case 'key':
       return facts.keyId !== null && selector.keyIds.has(facts.keyId)
   }
+}
+
+/** A selector is cached with its rule; its list is compiled once. */
+const merchantLists = new WeakMap<Selector, string[]>()
+
+function merchantList(selector: Selector & { id: string }): string[] {
+  const list = merchantLists.get(selector) ?? [selector.id]
+  merchantLists.set(selector, list)
+  return list
 }
 
 /** Splits `name=value`; the value may contain further equal signs. */
@@ -71,8 +79,6 @@ export const missingPayTo = (names: readonly unknown[], { kind, payTo }: Payment
 /** A denial that names a host needs the merchant's URL or address, unless the merchant's id is a host name. */
 export const missingPayee = (names: readonly unknown[], facts: PaymentFacts): MissingField | undefined =>
   missingPayTo(names, facts) ??
-  (facts.kind === 'preauth' && facts.payTo === null && names.some(isHost) && !facts.merchants.some(isHost)
+  (facts.kind === 'preauth' && facts.payTo === null && names.some(isHostName) && !facts.merchants.some(isHostName)
     ? { missing: 'merchant.url' }
     : undefined)
-
-const isHost = (name: unknown) => typeof name === 'string' && name.includes('.')
