@@ -4401,9 +4401,9 @@ export interface components {
                 require_preauth?: boolean;
                 /** @description A mandate has to cover the payment. */
                 require_mandate?: boolean;
-                /** @description Trades: only these instrument types or symbols. */
+                /** @description Trades: only these instrument types or symbols, without regard to case. */
                 allowed_instruments?: string[];
-                /** @description Trades: never these instrument types or symbols. */
+                /** @description Trades: never these instrument types or symbols, without regard to case. */
                 denied_instruments?: string[];
                 /** @description Trades: highest leverage. */
                 max_leverage?: number;
@@ -4469,9 +4469,9 @@ export interface components {
                 require_preauth?: boolean;
                 /** @description A mandate has to cover the payment. */
                 require_mandate?: boolean;
-                /** @description Trades: only these instrument types or symbols. */
+                /** @description Trades: only these instrument types or symbols, without regard to case. */
                 allowed_instruments?: string[];
-                /** @description Trades: never these instrument types or symbols. */
+                /** @description Trades: never these instrument types or symbols, without regard to case. */
                 denied_instruments?: string[];
                 /** @description Trades: highest leverage. */
                 max_leverage?: number;
@@ -5814,9 +5814,9 @@ export interface components {
                     require_preauth?: boolean;
                     /** @description A mandate has to cover the payment. */
                     require_mandate?: boolean;
-                    /** @description Trades: only these instrument types or symbols. */
+                    /** @description Trades: only these instrument types or symbols, without regard to case. */
                     allowed_instruments?: string[];
-                    /** @description Trades: never these instrument types or symbols. */
+                    /** @description Trades: never these instrument types or symbols, without regard to case. */
                     denied_instruments?: string[];
                     /** @description Trades: highest leverage. */
                     max_leverage?: number;

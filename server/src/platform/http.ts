@@ -26,6 +26,7 @@ import { allowanceHeaders, readRequestId, repeatsHost, servePreparedResponses } 
 import { invalid, Problem, unauthorized } from './problem.ts'
 import { toProblemDetails } from './problem-details.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
+import { isPlainName } from './schema.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
 import { outsideTenantReads, withTenantReads } from './tenant-reads.ts'
 import { type ValidationError, validationDetails, validationMessage } from './validation-message.ts'
@@ -248,6 +249,7 @@ function useValidators(app: App) {
   for (const ajv of [strict, coercing]) {
     formats.default(ajv, ['uuid', 'uri', 'email'])
     ajv.addFormat('date-time', isTimestamp)
+    ajv.addKeyword({ keyword: 'x-name', type: 'string', validate: (_: unknown, text: string) => isPlainName(text) })
   }
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'body' ? strict : coercing).compile(schema as object),

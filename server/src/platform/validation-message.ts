@@ -1,4 +1,5 @@
 /** What is wrong with a request, in words: no regular expression and no keyword of JSON Schema. */
+import { NAME_FAULT } from './schema.ts'
 import { didYouMean } from './suggest.ts'
 
 export type ValidationError = {
@@ -67,6 +68,7 @@ const nearest = (value: unknown, choices: unknown[]) =>
 
 function explain(error: ValidationError): string {
   const { keyword, message = 'is not valid', params } = error
+  if (keyword === 'x-name') return NAME_FAULT
   if (keyword === 'pattern') return describePattern(String(params?.pattern), error)
   if (keyword === 'format' && params?.format === 'date-time')
     return 'must match format "date-time": ISO 8601, for example 2026-11-16T09:30:00Z'

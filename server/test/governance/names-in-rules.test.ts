@@ -179,3 +179,89 @@ describe('a merchant is one merchant however its id is written', () => {
     expect(response.body.message).toContain('body/merchant/pay_to must be 0x')
   })
 })
+
+describe('a name with what nobody sees is 400', () => {
+  const run = (tenant: Tenant, body: Body) =>
+    world.post('/api/run', { task: 'A joke.', payment: { wallet_id: tenant.walletId }, ...body }, tenant.headers)
+  const send = (path: string, body: Body) => (tenant: Tenant) => world.post(path, body, tenant.headers)
+  const doors: Record<string, (name: string) => (tenant: Tenant) => Promise<{ status: number; text: string }>> = {
+    'spender of a run': (name) => (tenant) => run(tenant, { spender: name }),
+    'tag of a run': (name) => (tenant) => run(tenant, { tags: { project: name } }),
+    'agent of a pre-authorisation': (name) => (tenant) => preauth(tenant, { id: 'shop' }, { agent_id: name }),
+    'merchant of a pre-authorisation': (name) => (tenant) => preauth(tenant, { id: name }),
+    'agent of a trade': (name) => (tenant) => spend(tenant, 'shop-9', { agent_id: name }),
+    'merchant of a spend': (name) => (tenant) => spend(tenant, name),
+    'spender of a key': (name) => send('/api/keys', { name: 'k', scopes: ['run'], spender: name }),
+    'team of a key': (name) => send('/api/keys', { name: 'k', scopes: ['run'], team: name }),
+    'identity of a policy': (name) =>
+      send('/api/policies', { name: 'p', identity_type: 'spender', identity_id: name, constraints: {} }),
+    'agent of a policy': (name) => send('/api/policies', { name: 'p', agent_id: name, constraints: {} }),
+    'list of a policy': (name) => send('/api/policies', { name: 'p', constraints: { allowed_agents: [name] } }),
+    'value of a rule': (name) =>
+      send('/api/policies', { name: 'p', rules: [{ field: 'spender', op: 'eq', value: name, effect: 'deny' }] }),
+    'agent of a mandate': (name) => send('/api/mandates', { name: 'm', agent_id: name, constraints: [] }),
+    'payee of a mandate': (name) =>
+      send('/api/mandates', { name: 'm', constraints: [{ type: 'payment.allowed_payees', allowed: [name] }] }),
+    'scope of a budget': (name) =>
+      send('/api/budgets', { budget_id: 'b', scope: { type: 'spender', id: name }, limit_usdc: 1 }),
+  }
+  test.each(Object.keys(doors))('%s', async (door) => {
+    const tenant = await richTenant(world)
+    for (const name of [
+      'fleet-7 ',
+      ' fleet-7',
+      'fleet-7\n',
+      'fleet\u200b-7',
+      'fleet\u00a07',
+      'fleet  7',
+      'fleet\u20287',
+    ]) {
+      const response = await doors[door]!(name)(tenant)
+      expect(response.status, `${JSON.stringify(name)} ${response.text}`).toBe(400)
+      expect(response.text).toMatch(/white space|begin with 'key:'/)
+    }
+    const plain = await doors[door]!('fleet 7')(tenant)
+    expect(plain.text).not.toContain('white space')
+  })
+
+  test('an agent whose name differs in capitals is another agent for lists as for freezes', async () => {
+    const tenant = await richTenant(world)
+    await create(tenant, '/api/policies', { constraints: { allowed_agents: ['fleet.v1'] } })
+    expect((await preauth(tenant, { id: 'shop' }, { agent_id: 'Fleet.V1' })).status).toBe(422)
+    expect((await preauth(tenant, { id: 'shop' }, { agent_id: 'fleet.v1' })).status).toBe(201)
+  })
+})
+
+describe('a rule that can never match is 400', () => {
+  const rule = (field: string, value: unknown, op = 'eq') => ({ rules: [{ field, op, value, effect: 'deny' }] })
+  test.each<[Body, string]>([
+    [{ constraints: { denied_instruments: ['options'] } }, 'equity, perp, crypto, rwa, earn, spend'],
+    [{ constraints: { allowed_instruments: ['perp', 'perps'] } }, 'allowed_instruments/1'],
+    [{ constraints: { allowed_networks: ['base'] } }, 'eip155:8453'],
+    [rule('instrument', 'option'), 'equity, perp, crypto, rwa, earn, spend'],
+    [rule('hour_utc', 25), '0 to 23'],
+    [rule('hour_utc', 24, 'lt'), '0 to 23'],
+    [rule('hour_utc', 9.5), '0 to 23'],
+    [rule('action', 'payment'), 'run, loop, pre-auth, trade'],
+    [rule('action', ['run', 'Run'], 'in'), 'run, loop, pre-auth, trade'],
+    [rule('network', 'base'), 'eip155:8453'],
+  ])('%j', async (policy, words) => {
+    const tenant = await richTenant(world)
+    const response = await world.post('/api/policies', { name: 'p', ...policy }, tenant.headers)
+    expect(response.status, response.text).toBe(400)
+    expect(response.body.message).toContain(words)
+  })
+
+  test('instruments are compared without regard to case', async () => {
+    for (const policy of [
+      { constraints: { denied_instruments: ['Crypto'] } },
+      { constraints: { denied_instruments: ['btc-usd'] } },
+      rule('instrument', 'CRYPTO'),
+    ]) {
+      const tenant = await richTenant(world)
+      await create(tenant, '/api/policies', policy)
+      const trade = { instrument_type: 'crypto', price_limit: undefined, quantity: 0.001 }
+      expect((await spend(tenant, 'BTC-USD', trade)).status, JSON.stringify(policy)).toBe(422)
+    }
+  })
+})

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { pageFields } from '../../platform/paging.ts'
-import { nullable, oneOf, pattern } from '../../platform/schema.ts'
+import { nullable, oneOf, pattern, plainName } from '../../platform/schema.ts'
 import { mandateField, payerFields, payerRecord } from '../governance/payer.schema.ts'
 import { INSTRUMENT_TYPES } from './broker.ts'
 import { SIDES } from './trade-request.ts'
@@ -19,6 +19,8 @@ const freeText = (maxLength: number, description?: string, minLength = 1) =>
     ...(description && { description }),
   })
 
+const name = (maxLength: number, description?: string) => ({ ...freeText(maxLength, description), ...plainName })
+
 const InstrumentType = oneOf(INSTRUMENT_TYPES)
 const Side = oneOf(SIDES)
 const PolicyVerdict = oneOf(['requires_human', 'borderline', 'override'])
@@ -26,7 +28,7 @@ const PolicyVerdict = oneOf(['requires_human', 'borderline', 'override'])
 export const RhRunRequest = Type.Object(
   {
     tenant_id: Type.String({ minLength: 1, maxLength: 128, description: 'Must be the tenant of the key.' }),
-    symbol: freeText(64, 'For a spend: the merchant.'),
+    symbol: name(64, 'For a spend: the merchant.'),
     side: Side,
     quantity: Type.Number({ description: 'Shares, contracts or fractional units; USDC for earn and spend.' }),
     price_limit: Type.Optional(
@@ -52,7 +54,7 @@ export const RhRunRequest = Type.Object(
         description: 'Your own name for the order; works once.',
       }),
     ),
-    agent_id: Type.Optional(freeText(80)),
+    agent_id: Type.Optional(name(80)),
     purpose: Type.Optional(
       freeText(500, 'Why, in words for whoever approves the trade. Kept encrypted with the request, and in no record.'),
     ),

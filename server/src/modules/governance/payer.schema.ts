@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { plainName } from '../../platform/schema.ts'
 import { TAG_NAME } from './assess/payment-facts.ts'
 
 /** At most so many tags on one payment. */
@@ -10,17 +11,22 @@ export const payerFields = {
     Type.String({
       minLength: 1,
       maxLength: 200,
+      ...plainName,
       description: 'The agent or person that spends. A key that is bound to a spender cannot name another.',
     }),
   ),
   tags: Type.Optional(
-    Type.Record(Type.String({ pattern: `^${TAG_NAME}$` }), Type.String({ minLength: 1, maxLength: 200 }), {
-      maxProperties: MAX_TAGS,
-      additionalProperties: false,
-      'x-form': "1 to 64 letters, digits, '_', '.' or '-'",
-      description:
-        'Up to eight names with values, for example project and cost centre; rules, budgets and reports know them.',
-    }),
+    Type.Record(
+      Type.String({ pattern: `^${TAG_NAME}$` }),
+      Type.String({ minLength: 1, maxLength: 200, ...plainName }),
+      {
+        maxProperties: MAX_TAGS,
+        additionalProperties: false,
+        'x-form': "1 to 64 letters, digits, '_', '.' or '-'",
+        description:
+          'Up to eight names with values, for example project and cost centre; rules, budgets and reports know them.',
+      },
+    ),
   ),
 }
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { keyScopes } from '../../platform/auth-context.ts'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { nullable, nullableText, oneOf, pattern } from '../../platform/schema.ts'
+import { nullable, nullableText, oneOf, pattern, plainName } from '../../platform/schema.ts'
 import { planNames } from './plans.ts'
 
 const notBlank = pattern('\\S', 'text that is not blank')
@@ -153,11 +153,18 @@ const keyBonds = {
       minLength: 1,
       maxLength: 120,
       ...spenderName,
+      ...plainName,
       description: 'The key spends as this one and cannot name another.',
     }),
   ),
   team: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 120, ...notBlank, description: 'The key spends for this team.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 120,
+      ...notBlank,
+      ...plainName,
+      description: 'The key spends for this team.',
+    }),
   ),
   mandate_ids: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 80 }), {

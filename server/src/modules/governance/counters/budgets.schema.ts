@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullable, oneOf, pattern } from '../../../platform/schema.ts'
+import { nullable, oneOf, pattern, plainName } from '../../../platform/schema.ts'
 import { paymentClasses } from '../assess/payment-facts.ts'
 import { budgetScopes } from './evaluate-budget.ts'
 import { budgetWindows } from './windows.ts'
@@ -25,7 +25,7 @@ export const BudgetUpdateRequest = Type.Object(
     budget_id: Type.Optional(BudgetId),
     scope: Type.Optional(
       Type.Object(
-        { type: ScopeType, id: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })) },
+        { type: ScopeType, id: Type.Optional(Type.String({ minLength: 1, maxLength: 300, ...plainName })) },
         { additionalProperties: false },
       ),
     ),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
-import { pattern } from '../../../platform/schema.ts'
+import { pattern, plainName } from '../../../platform/schema.ts'
 import { agentNames, isAddress, type PaymentFacts } from '../assess/payment-facts.ts'
 import { type CounterDemand, type CounterState, evaluateDemand } from '../counters/limit-counters.ts'
 import { periodOf, type Window } from '../counters/windows.ts'
@@ -19,12 +19,12 @@ const Amount = Type.Union(
 const currency = Type.String({ minLength: 1, maxLength: 12, description: 'USDC.' })
 const time = Type.String({ maxLength: 40, description: 'A date or a time, ISO 8601.' })
 const Payee = Type.Union([
-  Type.String({ minLength: 1, maxLength: 200 }),
+  Type.String({ minLength: 1, maxLength: 200, ...plainName }),
   Type.Object(
     {
-      id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-      name: Type.Optional(Type.String({ maxLength: 200 })),
-      website: Type.Optional(Type.String({ maxLength: 500 })),
+      id: Type.Optional(Type.String({ minLength: 1, maxLength: 200, ...plainName })),
+      name: Type.Optional(Type.String({ maxLength: 200, ...plainName })),
+      website: Type.Optional(Type.String({ maxLength: 500, ...plainName })),
     },
     { additionalProperties: false },
   ),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
-import { nullable, oneOf } from '../../../platform/schema.ts'
+import { nullable, oneOf, plainName } from '../../../platform/schema.ts'
 import { MandateConstraintSchema } from './evaluate-mandate.ts'
 
 const time = Type.String({ format: 'date-time' })
@@ -8,7 +8,7 @@ const time = Type.String({ format: 'date-time' })
 export const MandateCreate = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 200 }),
-    agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200, ...plainName })),
     holder_key_id: Type.Optional(
       Type.String({
         minLength: 1,

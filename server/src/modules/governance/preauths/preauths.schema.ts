@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { AuditLinkSchema } from '../../../platform/audit-link.ts'
 import { ErrorResponse } from '../../../platform/http-openapi.ts'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
-import { nullable, oneOf, pattern } from '../../../platform/schema.ts'
+import { nullable, oneOf, pattern, plainName } from '../../../platform/schema.ts'
 import { assertedBy, settlementStatuses } from '../governance.steps.ts'
 import { payerFields, payerRecord } from '../payer.schema.ts'
 import { Id, IdempotencyKey, openObject } from '../schema-helpers.ts'
@@ -17,13 +17,14 @@ const statuses = ['pending_approval', 'open', 'in_use', 'escalated', 'closed', '
 
 export const PreauthCreate = Type.Object(
   {
-    agent_id: Type.String({ minLength: 1, maxLength: 200 }),
+    agent_id: Type.String({ minLength: 1, maxLength: 200, ...plainName }),
     mandate_id: Type.Optional(Id),
     merchant: Type.Object(
       {
         id: Type.String({
           minLength: 1,
           maxLength: 200,
+          ...plainName,
           description: 'An id that is an address is also where it is paid; `countersign` is this service itself.',
         }),
         url: Type.Optional(Type.String({ maxLength: 2_000 })),

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
-import { nullable, oneOf } from '../../../platform/schema.ts'
+import { nullable, oneOf, plainName } from '../../../platform/schema.ts'
 import { identityTypes } from './evaluate-policy.ts'
 import { ConstraintsSchema } from './policy-constraints.ts'
 import { RuleSchema } from './policy-rules.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
-const AgentId = Type.String({ minLength: 1, maxLength: 200 })
+const AgentId = Type.String({ minLength: 1, maxLength: 200, ...plainName })
 const Rules = Type.Array(RuleSchema, { maxItems: 200 })
 const ModeSchema = oneOf(['enforce', 'warn', 'shadow'])
 
@@ -41,6 +41,7 @@ const draft = {
     Type.String({
       minLength: 1,
       maxLength: 300,
+      ...plainName,
       description: 'The spender, team, tag (`name=value`) or merchant that the policy is for.',
     }),
   ),

@@ -1,16 +1,18 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
+import { plainName } from '../../../platform/schema.ts'
 import { agentNames, type PaymentFacts } from '../assess/payment-facts.ts'
 import type { Window } from '../counters/windows.ts'
 import { exactName, findName, instrumentName, looseName } from './name-list.ts'
 import { findPayee, unlistedNames } from './payee-names.ts'
+import { requireInstrument, requireNetwork } from './possible-values.ts'
 import type { Finding, SmallestChange } from './rule-result.ts'
 
 const MAX_USDC = 1_000_000_000
 const usdc = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: MAX_USDC, description }))
 const names = (description: string) =>
-  Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description }))
+  Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200, ...plainName }), { maxItems: 500, description }))
 const hour = Type.Integer({ minimum: 0, maximum: 23 })
 
 /** Every constraint of a policy. Unknown constraints are rejected, because a constraint that is ignored allows what it should deny. */
@@ -50,8 +52,8 @@ export const ConstraintsSchema = Type.Object(
       Type.Boolean({ description: 'A pre-authorisation token has to come before execution.' }),
     ),
     require_mandate: Type.Optional(Type.Boolean({ description: 'A mandate has to cover the payment.' })),
-    allowed_instruments: names('Trades: only these instrument types or symbols.'),
-    denied_instruments: names('Trades: never these instrument types or symbols.'),
+    allowed_instruments: names('Trades: only these instrument types or symbols, without regard to case.'),
+    denied_instruments: names('Trades: never these instrument types or symbols, without regard to case.'),
     max_leverage: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000, description: 'Trades: highest leverage.' })),
     max_notional_usdc: usdc('Trades: highest notional.'),
   },
@@ -97,6 +99,13 @@ export function checkConstraints(constraints: Constraints): void {
     if (name.endsWith('_usdc') && microFromUsdc(value as number) === undefined)
       throw invalid(`body/constraints/${name} must be a non-negative amount with at most six decimals.`)
   }
+  for (const list of ['allowed_instruments', 'denied_instruments'] as const)
+    constraints[list]?.forEach((name, index) => {
+      requireInstrument(`body/constraints/${list}/${index}`, name)
+    })
+  constraints.allowed_networks?.forEach((name, index) => {
+    requireNetwork(`body/constraints/allowed_networks/${index}`, name)
+  })
   const hours = constraints.allowed_hours_utc
   if (hours && 'start' in hours && hours.start === hours.end)
     throw invalid('body/constraints/allowed_hours_utc: start and end are the same hour.')

@@ -1,9 +1,11 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
+import { plainName } from '../../../platform/schema.ts'
 import { agentNames, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
 import { exactName, instrumentName, looseName } from './name-list.ts'
 import { findPayee, unlistedNames } from './payee-names.ts'
+import { INSTRUMENT_TYPES, isInstrumentType, requireNetwork } from './possible-values.ts'
 import type { Finding, SmallestChange } from './rule-result.ts'
 
 /** The fields that a rule can compare; also `tags.<name>`. Money is compared in micro-USDC, never as a float. */
@@ -88,7 +90,7 @@ const opWords: Record<Op, string> = {
   not_in: 'is none of',
 }
 
-const scalar = Type.Union([Type.String({ maxLength: 200 }), Type.Number()])
+const scalar = Type.Union([Type.String({ maxLength: 200, ...plainName }), Type.Number()])
 
 export const RuleSchema = Type.Object(
   {
@@ -141,10 +143,25 @@ export function readRule(rule: RuleInput, index: number): Rule {
   for (const value of [rule.value].flat()) {
     if (isText ? typeof value !== 'string' : typeof value !== 'number')
       throw invalid(`${path}/value must be ${isText ? 'text' : 'a number'} for '${field}'.`)
+    requirePossibleValue(`${path}/value`, field, value)
     if (type === 'money' && microFromUsdc(value as number) === undefined)
       throw invalid(`${path}/value must be a non-negative amount with at most six decimals.`)
   }
   return { ...rule, field, op }
+}
+
+/** What `action` can be: the doors of payments. The actions that a loop proposes have the types that its agent gives them. */
+const ACTIONS = ['run', 'loop', 'pre-auth', 'trade']
+
+/** A rule that can never hold is a mistake, and a deny rule that can never hold lets everything pass. */
+function requirePossibleValue(path: string, field: FieldName, value: string | number): void {
+  if (field === 'action' && !ACTIONS.includes(String(value)))
+    throw invalid(`${path} '${value}' is no action; it is one of ${ACTIONS.join(', ')}.`)
+  if (field === 'network') requireNetwork(path, String(value))
+  if (field === 'instrument' && !isInstrumentType(String(value)))
+    throw invalid(`${path} '${value}' is no type of instrument; it is one of ${INSTRUMENT_TYPES.join(', ')}.`)
+  if (field === 'hour_utc' && !(Number.isInteger(value) && Number(value) >= 0 && Number(value) < HOURS_OF_A_DAY))
+    throw invalid(`${path} must be an hour from 0 to 23.`)
 }
 
 /** Rules are cached, so the values of a rule are compiled once per version of its policy. */
