@@ -28,7 +28,7 @@ import {
   readMandate,
   readVotes,
 } from '../grants/grants.store.ts'
-import { readDecider, requireAsker, selfDecisionRefused } from '../grants/self-decision.ts'
+import { readDecider, requireAsker, requireMayDecide, selfDecisionRefused } from '../grants/self-decision.ts'
 import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from '../preauths/preauths.ts'
 import { type ApprovalContent, type ApprovalRule, decryptContent, type ResendContent } from './approval-content.ts'
@@ -164,6 +164,8 @@ export function createApprovals(deps: ApprovalsDeps) {
       const at = deps.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
       const decider = await readDecider(tx, tenant, at)
+      // Before the payment is assessed again: who may not decide is not told whether it could still be approved.
+      if (row.status === 'pending' && row.expires_at > at) requireMayDecide(decider, row.requested_by)
       const samePersonKeys = [...decider.identity]
       const sameVoters = link ? await link.sameVoters(tx) : await recipientsAddedBy(tx, tenant.tenantId, samePersonKeys)
       const opensPreauth =
