@@ -3985,6 +3985,7 @@ export interface components {
             input: string;
             session_id?: string;
             agent_id?: string;
+            /** @description Each is judged by the rules of the tenant and gets a `decision`. Its amount is the largest of `amount_usdc`, `notional_usdc`, `price_usdc` and `amount`, in USDC, as a number or text; `merchant` is a name or `{id, url, pay_to}`. One that cannot be understood gets `review_required`, with the field in its reason. */
             proposed_actions?: {
                 [key: string]: unknown;
             }[];

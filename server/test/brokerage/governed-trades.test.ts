@@ -558,3 +558,157 @@ describe('mandates bind trades', () => {
     expect((await trade(tenant, { ...named, mandate_id: 'man_unknown' })).status).toBe(400)
   })
 })
+
+describe('a trade names the rule that decided', () => {
+  const policyOf = (tenant: Trader, name: string, constraints: Record<string, unknown>) =>
+    post(tenant, '/api/policies', { name, constraints })
+  const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.001, leverage: 2 }
+  const ruleOf = async (tenant: Trader, body: Record<string, unknown>) => {
+    const { status, text, body: waiting } = await trade(tenant, body)
+    expect(status, text).toBe(202)
+    return waiting.approval.rule
+  }
+
+  test('the shipped default is named as such, never as a policy that says nothing of approvals', async () => {
+    const tenant = await openTenant()
+    const noCrypto = await policyOf(tenant, 'no crypto', { denied_instruments: ['crypto'] })
+    expect(await ruleOf(tenant, perp)).toEqual({
+      policy_id: null,
+      name: 'Default perp policy',
+      sentence:
+        'No rule of yours sets a threshold for this trade; the shipped default wants a person to approve every perp trade.',
+    })
+    // A named policy without a threshold does not ask either.
+    const named = await ruleOf(tenant, { ...spend, quantity: 1_500, policy_id: noCrypto.id })
+    expect(named).toMatchObject({ policy_id: null, sentence: expect.stringContaining('the shipped default wants') })
+    expect((await putPolicy(tenant, 'spend', { require_approval_above_usdc: 30 })).status).toBe(200)
+    expect(await ruleOf(tenant, spend)).toEqual({
+      policy_id: null,
+      name: "Tenant's default spend policy",
+      sentence:
+        "Your organisation's default for spend trades wants a person to approve trades above 30 USDC; this one is 40 USDC.",
+    })
+  })
+
+  test('of several policies the one with the smallest threshold or limit, not the first', async () => {
+    const tenant = await openTenant()
+    await policyOf(tenant, 'no crypto', { denied_instruments: ['crypto'] })
+    await policyOf(tenant, 'lax', { max_notional_usdc: 9_000, require_approval_above_usdc: 9_000 })
+    const strict = await policyOf(tenant, 'strict', { max_notional_usdc: 50, require_approval_above_usdc: 10 })
+    expect(await ruleOf(tenant, { ...spend, quantity: 20 })).toEqual({
+      policy_id: strict.id,
+      name: 'strict',
+      sentence: "The policy 'strict' wants a person to approve trades above 10 USDC; this one is 20 USDC.",
+    })
+    const refused = await trade(tenant, { ...spend, quantity: 60 })
+    const change = { text: 'Raise max_notional_usdc to 60.', path: 'constraints.max_notional_usdc', from: 50, to: 60 }
+    expect(refused.body, refused.text).toMatchObject({
+      error: 'budget_exceeded',
+      message: expect.stringContaining("60 USDC is above the 50 USDC an order may commit by the policy 'strict'."),
+      decided_by: { policy_id: strict.id, budget_id: null, mandate_id: null, rule: 'max_notional_usdc' },
+    })
+    expect(refused.body.smallest_change[0]).toEqual(change)
+    const { body: decision } = await world.get(`/api/decisions/${refused.body.decision_id}`, tenant.headers)
+    expect(decision.smallest_change).toEqual(refused.body.smallest_change)
+    expect(decision.policy_results[0]).toMatchObject({ policy_id: strict.id, policy_name: 'strict' })
+    const refusing = decision.policy_results.filter(({ outcome }: { outcome: string }) => outcome !== 'pass')
+    expect(new Set(refusing.map(({ policy_name }: { policy_name: string }) => policy_name))).toEqual(
+      new Set(['strict']),
+    )
+  })
+
+  test('a limit by day, by run and of the leverage have their own policy and constraint', async () => {
+    const tenant = await openTenant()
+    await policyOf(tenant, 'notional', { max_notional_usdc: 9_000, require_approval_above_usdc: 9_000 })
+    const daily = await policyOf(tenant, 'daily', { max_leverage: 3, max_per_day_usdc: 100 })
+    const small = await policyOf(tenant, 'small', { max_notional_usdc: 8_000, max_per_run_usdc: 99 })
+    const decidedBy = async (body: Record<string, unknown>) => (await trade(tenant, body)).body.decided_by
+    expect(await decidedBy({ ...spend, quantity: 99.5 })).toMatchObject({
+      policy_id: small.id,
+      rule: 'max_per_run_usdc',
+    })
+    expect(await decidedBy({ ...perp, leverage: 4 })).toMatchObject({ policy_id: daily.id, rule: 'max_leverage' })
+    expect((await trade(tenant, { ...spend, quantity: 90 })).status).toBe(200)
+    expect(await decidedBy({ ...spend, quantity: 20 })).toMatchObject({ policy_id: daily.id, rule: 'max_per_day_usdc' })
+  })
+
+  test('a limit of the shipped default says how to set an own one', async () => {
+    const tenant = await openTenant()
+    const refused = await trade(tenant, { ...spend, quantity: 20_000 })
+    expect(refused.body).toMatchObject({
+      decided_by: { policy_id: null, budget_id: null, mandate_id: null, rule: 'max_notional_usdc' },
+      smallest_change: [
+        {
+          text: 'Set max_notional_usdc of your default for spend trades to 20000 (PUT /api/rh/policies/spend).',
+          path: 'rh_policies.spend.constraints.max_notional_usdc',
+          from: 10_000,
+          to: 20_000,
+        },
+        { path: 'rh_policies.spend.constraints.require_approval_above_usdc', from: 1_000, to: 20_000 },
+      ],
+    })
+  })
+})
+
+describe('a spend pays exactly its amount', () => {
+  test('by notional_usdc and by quantity alike, to the millionth', async () => {
+    const tenant = await openTenant()
+    await post(tenant, '/api/budgets', { budget_id: 'shop', window: 'day', limit_usdc: 100 })
+    const amounts = [
+      [{ quantity: 1, notional_usdc: 1 }, 1],
+      [{ quantity: 1, notional_usdc: 0.000001 }, 0.000001],
+      [{ quantity: 7, notional_usdc: 3.271593 }, 3.271593],
+      [{ quantity: 0.000001 }, 0.000001],
+      [{ quantity: 3, price_limit: 0.333333 }, 0.999999],
+      // The quantity is less than the cap.
+      [{ quantity: 2, notional_usdc: 5 }, 2],
+    ] as const
+    let sum = 0
+    for (const [body, amount] of amounts) {
+      const paid = await trade(tenant, { ...spend, ...body })
+      expect(paid.status, paid.text).toBe(200)
+      expect([paid.body.receipt.gross, paid.body.receipt.fees]).toEqual([amount, 0])
+      expect(paid.body.receipt.instrument_metadata.amount_usdc).toBe(amount)
+      const check = paid.body.receipt.policy.checks.find(({ id }: { id: string }) => id === 'order_notional')
+      expect(check.actual).toBe(amount)
+      sum += amount
+    }
+    const { budgets } = (await world.get('/api/budgets', tenant.headers)).body
+    expect(budgets[0].spent_usdc).toBeCloseTo(sum, 6)
+    expect((await world.get('/api/spend', tenant.headers)).body.totals.amount_usdc).toBeCloseTo(sum, 6)
+  })
+
+  test('an amount finer than a millionth is refused and nothing is paid', async () => {
+    const tenant = await openTenant()
+    for (const body of [{ quantity: 0.0000005 }, { quantity: 1.1, price_limit: 0.1234567 }]) {
+      const refused = await trade(tenant, { ...spend, ...body })
+      expect(refused.status, refused.text).toBe(400)
+      expect(refused.body).toMatchObject({
+        details: { field: 'quantity' },
+        message: expect.stringContaining('at most six decimals'),
+      })
+    }
+  })
+})
+
+describe('require_preauth', () => {
+  test('at a spend trade names the way that is open, and no field that the door refuses', async () => {
+    const tenant = await openTenant()
+    await post(tenant, '/api/policies', { name: 'Ask first', constraints: { require_preauth: true } })
+    const refused = await trade(tenant, spend)
+    expect([refused.status, refused.body.decided_by?.rule], refused.text).toEqual([422, 'require_preauth'])
+    expect(refused.text).not.toContain('preauth_token')
+    expect(refused.body.message).toContain('POST /api/pre-auth')
+    expect(refused.body.smallest_change).toEqual([
+      {
+        text: 'Pay the merchant by a pre-authorisation instead of a trade: POST /api/pre-auth, pay, then POST /api/pre-auth/close.',
+      },
+    ])
+    const opened = await world.post(
+      '/api/pre-auth',
+      { agent_id: 'a', amount_usdc: 5, merchant: { id: 'acme-store' } },
+      tenant.headers,
+    )
+    expect(opened.status, opened.text).toBe(201)
+  })
+})

@@ -107,10 +107,10 @@ describe('an approver of a trade sees what is approved', () => {
     const tenant = await openTenant()
     const large = await trade(tenant, { quantity: 1_500 })
     expect(large.body.approval.rule).toEqual({
-      policy_id: 'default-spend',
+      policy_id: null,
       name: 'Default spend policy',
       sentence:
-        "The policy 'Default spend policy' wants a person to approve trades above 1000 USDC; this one is 1500 USDC.",
+        'No rule of yours sets a threshold for this trade; the shipped default wants a person to approve trades above 1000 USDC; this one is 1500 USDC.',
     })
     await addPolicy(tenant, review)
     // A rule of the tenant says more than the default of the type.
@@ -281,7 +281,8 @@ describe('a trade that is refused or waits leaves a decision', () => {
     expect(decisions[0]).toMatchObject({ agent_id: null, spender: expect.stringMatching(/^key:/) })
     expect(decisions[0].policy_results).toContainEqual(
       expect.objectContaining({
-        policy_id: 'default-spend',
+        policy_id: null,
+        policy_name: 'Default spend policy',
         rule: 'order_notional',
         outcome: 'blocked',
         limit: 10_000,

@@ -735,6 +735,57 @@ test('each proposed action of a loop is evaluated', async () => {
   ])
 })
 
+test('a proposed action never passes because its amount or merchant was not understood', async () => {
+  const tenant = await richTenant(world)
+  await policy(tenant.headers, { constraints: { denied_merchants: ['evil.example'], max_per_run_usdc: 0.02 } })
+  const cases: [Record<string, unknown>, string, string?][] = [
+    [{ amount: 500 }, 'blocked'],
+    [{ amount: '500' }, 'blocked'],
+    [{ amount_usdc: '500' }, 'blocked'],
+    [{ price_usdc: 500 }, 'blocked'],
+    [{ amount_usdc: 0.001, price_usdc: '0.03' }, 'blocked'],
+    [{ amount_usdc: '0.01' }, 'pass'],
+    [{ amount: '10000', amount_usdc: 0.01 }, 'pass'],
+    [{ amount_usdc: 0.001, merchant: { id: 'evil.example' } }, 'blocked'],
+    [{ amount_usdc: 0.001, merchant: { id: 'shop', url: 'https://evil.example/pay' } }, 'blocked'],
+    [{ amount_usdc: 0.001, merchant: { url: 'https://evil.example/pay' } }, 'blocked'],
+    [{ amount_usdc: 0.001, merchant: { id: 'shop' } }, 'pass'],
+    [{ amount_usdc: 'five hundred' }, 'review_required', 'amount_usdc'],
+    [{ amount: -500 }, 'review_required', 'amount'],
+    [{ amount: [500] }, 'review_required', 'amount'],
+    [{ price_usdc: 0.0000001 }, 'review_required', 'price_usdc'],
+    [{ notional_usdc: '1e9' }, 'review_required', 'notional_usdc'],
+    [{ merchant: {} }, 'review_required', 'merchant'],
+    [{ merchant: { id: 7 } }, 'review_required', 'merchant'],
+    [{ merchant: ['evil.example'] }, 'review_required', 'merchant'],
+    [{ merchant: { id: 'shop', url: 'not a url' } }, 'review_required', 'merchant'],
+    [{ amount: null, merchant: null, text: 'hi' }, 'pass'],
+  ]
+  const loop = await world.post(
+    '/api/loop',
+    {
+      input: 'Plan the day.',
+      agent_id: 'default',
+      payment: { wallet_id: tenant.walletId },
+      proposed_actions: cases.map(([action]) => ({ type: 'pay', ...action })),
+    },
+    tenant.headers,
+  )
+  expect(loop.status, loop.text).toBe(200)
+  const decisions = loop.body.actions.map(({ decision }: { decision: string }) => decision)
+  expect(cases.map(([action], index) => [action, decisions[index]])).toEqual(
+    cases.map(([action, decision]) => [action, decision]),
+  )
+  for (const [index, [, , field]] of cases.entries()) {
+    if (field === undefined) continue
+    const [result] = loop.body.actions[index].policy_results
+    expect(result).toMatchObject({
+      rule: field,
+      reason: expect.stringContaining(`The field '${field}' of this action`),
+    })
+  }
+})
+
 test('a refused run is not charged on the chain (M8)', async () => {
   const tenant = await richTenant(world)
   await policy(tenant.headers, { constraints: { denied_agents: ['comedian-v1'] } })

@@ -29,7 +29,7 @@ import {
   readNormal,
   requiredApprovals,
 } from './trade-approval.ts'
-import { toCheckResults } from './trade-decision.ts'
+import { refusalFields, toCheckResults } from './trade-decision.ts'
 import { holdForTrade } from './trade-holds.ts'
 import {
   applyPolicies,
@@ -161,7 +161,7 @@ async function storeByVerdict(
         checks: draft.policy.checks,
         decision_id: decisionId,
         policy_results: draft.policyResults,
-        ...(facts.assessment.outcome === 'refused' && facts.assessment.fields),
+        ...refusalFields(facts, draft.policy.checks),
         request_id: requestId,
         ...audit.named,
       })
@@ -261,7 +261,7 @@ const recordDecision = (
     agentId: run.agentId,
     merchant: payeesOf(run.broker, run.instrument)[0]!,
     amountMicro: run.terms.notionalMicro,
-    results: [...toCheckResults(run.policy.checks, facts.policy), ...facts.assessment.results],
+    results: [...toCheckResults(run.policy.checks, facts.policy, facts.terms.type), ...facts.assessment.results],
     askedBy: run.keyId,
     spender: spenderOf(run),
     team: run.team,

@@ -79,7 +79,8 @@ function commonFields(input: ApprovalInput) {
     position_before: numberFromE8(findPosition(account, terms.symbol)?.quantityE8 ?? 0n),
     position_after: terms.type === 'spend' ? 0 : numberFromE8(positionAfterE8(terms, account)),
     session: quote.session as string,
-    policy_id: policy.policyId,
+    // Of several policies in force the one whose threshold this is, or the default.
+    policy_id: policy.source === 'enforced' ? policy.origins.approval.policyId : policy.policyId,
     policy_verdict: policyVerdict,
     checks,
     approvals_required: approvalsRequired,

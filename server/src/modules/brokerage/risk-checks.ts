@@ -2,7 +2,15 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { TradeAssessment } from '../governance/assess/assess-trade.ts'
 import { numberFromE8, type RwaReading } from './broker.ts'
 import { distanceToLiquidationBps, liquidationPriceE8 } from './liquidation-price.ts'
-import { addsExposure, buildCheck, type Check, type CheckValue, findPosition, type RiskFacts } from './risk-facts.ts'
+import {
+  addsExposure,
+  buildCheck,
+  type Check,
+  type CheckValue,
+  describeOrigin,
+  findPosition,
+  type RiskFacts,
+} from './risk-facts.ts'
 import {
   checkBuyingPower,
   checkConcentration,
@@ -145,7 +153,7 @@ function checkQuoteAge({ quote, policy, now }: RiskFacts): Check | null {
 function checkLeverage({ terms, policy }: RiskFacts): Check | null {
   if (policy.maxLeverage === null) return null
   const leverage = Number(terms.leverageE2) / 100
-  const reason = `Leverage ${leverage} is above ${policy.maxLeverage}.`
+  const reason = `Leverage ${leverage} is above ${policy.maxLeverage}${describeOrigin(policy, 'leverage_cap')}.`
   return buildCheck('leverage_cap', leverage <= policy.maxLeverage, policy.maxLeverage, leverage, reason)
 }
 
@@ -212,7 +220,7 @@ function checkApprovalThreshold({ terms, policy }: RiskFacts): Check | null {
   const limit = alwaysRequireApproval ? 'always' : usdcFromMicro(requireApprovalAboveMicro!)
   const ok = !alwaysRequireApproval && terms.notionalMicro <= requireApprovalAboveMicro!
   const when = alwaysRequireApproval ? 'for every run' : `above ${limit} USDC`
-  return buildCheck('approval', ok, limit, actual, `${policy.name} wants a person ${when}.`, 'review')
+  return buildCheck('approval', ok, limit, actual, `${policy.origins.approval.name} wants a person ${when}.`, 'review')
 }
 
 const formatList = (allowed: readonly string[] | null): CheckValue => (allowed === null ? null : allowed.join(','))

@@ -9,7 +9,7 @@ import {
   type Quote,
   type RwaReading,
 } from './broker.ts'
-import type { TradePolicy } from './trade-policies.ts'
+import { originOf, type TradePolicy } from './trade-policies.ts'
 import { type TradeTerms, touchPriceE8 } from './trade-terms.ts'
 
 /** Facts that the checks of `risk-checks.ts` and `spend-limits.ts` read, and the quantities they share. */
@@ -77,3 +77,9 @@ export const buildCheck = (
   reason: string,
   failureResult: 'fail' | 'review' = 'fail',
 ): Check => (ok ? { id, result: 'pass', limit, actual } : { id, result: failureResult, limit, actual, reason })
+
+/** Which policy a limit comes from, at the end of a reason; nothing for a default. */
+export function describeOrigin(policy: TradePolicy, checkId: string): string {
+  const origin = originOf(policy, checkId)
+  return origin?.source === 'policy' ? ` by the policy '${origin.name}'` : ''
+}

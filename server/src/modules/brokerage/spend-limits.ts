@@ -1,6 +1,6 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import { notionalMicro, type RwaReading } from './broker.ts'
-import { buildCheck, type Check, positionAfterE8, type RiskFacts, requiredMicro } from './risk-facts.ts'
+import { buildCheck, type Check, describeOrigin, positionAfterE8, type RiskFacts, requiredMicro } from './risk-facts.ts'
 
 /** When only these checks fail, the run is refused with `budget_exceeded` (422); any other failed check makes it `policy_blocked`. */
 export const SPEND_LIMIT_CHECKS: ReadonlySet<string> = new Set([
@@ -15,7 +15,7 @@ export function checkOrderNotional({ terms, policy }: RiskFacts): Check | null {
   if (policy.maxNotionalMicro === null) return null
   const limit = usdcFromMicro(policy.maxNotionalMicro)
   const actual = usdcFromMicro(terms.notionalMicro)
-  const reason = `${actual} USDC is above the ${limit} USDC an order may commit.`
+  const reason = `${actual} USDC is above the ${limit} USDC an order may commit${describeOrigin(policy, 'order_notional')}.`
   return buildCheck('order_notional', terms.notionalMicro <= policy.maxNotionalMicro, limit, actual, reason)
 }
 
@@ -24,7 +24,7 @@ export function checkDailyNotional({ terms, policy, spentTodayMicro }: RiskFacts
   const total = spentTodayMicro + terms.notionalMicro
   const limit = usdcFromMicro(policy.maxPerDayMicro)
   const actual = usdcFromMicro(total)
-  const reason = `${actual} USDC today is above the ${limit} USDC a day allows.`
+  const reason = `${actual} USDC today is above the ${limit} USDC a day allows${describeOrigin(policy, 'daily_notional')}.`
   return buildCheck('daily_notional', total <= policy.maxPerDayMicro, limit, actual, reason)
 }
 

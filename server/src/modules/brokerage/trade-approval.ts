@@ -65,12 +65,22 @@ export function describeTradeRule({ assessment, policy, terms }: RiskFacts, chec
   if (assessment.outcome === 'review') return assessment.approvalRule
   const reviews = checks.filter(({ result }) => result === 'review')
   if (reviews.some(({ id }) => id === 'approval')) {
-    const { policyId: policy_id, name, alwaysRequireApproval, requireApprovalAboveMicro } = policy
+    const { alwaysRequireApproval, requireApprovalAboveMicro } = policy
+    const { source, policyId, name } = policy.origins.approval
     const amount = usdcFromMicro(terms.notionalMicro)
     const what = alwaysRequireApproval
       ? `every ${terms.type} trade`
       : `trades above ${usdcFromMicro(requireApprovalAboveMicro!)} USDC; this one is ${amount} USDC`
-    return { policy_id, name, sentence: `The policy '${name}' wants a person to approve ${what}.` }
+    const rule = {
+      policy: `The policy '${name}'`,
+      tenant_default: `Your organisation's default for ${terms.type} trades`,
+      shipped: 'No rule of yours sets a threshold for this trade; the shipped default',
+    }[source]
+    return {
+      policy_id: source === 'policy' ? policyId : null,
+      name,
+      sentence: `${rule} wants a person to approve ${what}.`,
+    }
   }
   const [first] = reviews
   return { policy_id: null, name: null, sentence: first?.reason ?? 'A person has to approve this trade.' }

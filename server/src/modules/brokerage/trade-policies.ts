@@ -4,6 +4,32 @@ import { microFromUsdc } from '../../platform/money.ts'
 import { forbidden, invalid } from '../../platform/problem.ts'
 import { INSTRUMENT_TYPES, type InstrumentType, minBigint } from './broker.ts'
 
+/** Where a limit comes from: a policy of the tenant, its default for the instrument type, or the shipped default. */
+export type LimitOrigin = {
+  source: 'shipped' | 'tenant_default' | 'policy'
+  /** The id of the policy, or `default-<instrument type>`. */
+  policyId: string
+  name: string
+  constraint: string
+}
+
+/** The constraint that a check of the brokerage reads. */
+const CHECK_CONSTRAINTS = {
+  approval: 'require_approval_above_usdc',
+  order_notional: 'max_notional_usdc',
+  daily_notional: 'max_per_day_usdc',
+  leverage_cap: 'max_leverage',
+  liquidation_distance: 'min_liquidation_distance_bps',
+  concentration: 'max_concentration',
+  price_collar: 'collar_bps',
+  quote_age: 'max_quote_age_seconds',
+  basis_cap: 'max_basis_bps',
+  float_cap: 'max_float_share',
+} as const satisfies Record<string, keyof DefaultConstraints>
+
+type LimitCheckId = keyof typeof CHECK_CONSTRAINTS
+type LimitOrigins = Readonly<Record<LimitCheckId, LimitOrigin>>
+
 /** The limits and approval thresholds of one trade, and the lists of the policy that they come from. */
 export type TradePolicy = {
   policyId: string
@@ -14,6 +40,8 @@ export type TradePolicy = {
    * tenant's policies that speak of trades, `named` the policy that the request names.
    */
   source: 'shipped' | 'tenant_default' | 'enforced' | 'named'
+  /** The origin of each limit, by the check that reads it. */
+  origins: LimitOrigins
   alwaysRequireApproval: boolean
   requireApprovalAboveMicro: bigint | null
   /** How many keys have to approve, and whether the identity that asked never may. */
@@ -100,21 +128,31 @@ export function loadDefaultPolicies(url: URL = DEFAULT_POLICIES_FILE): DefaultPo
 }
 
 /** The tenant's default for a type: its constraints over those of the shipped policy. */
-export const toTenantDefault = (
+export function toTenantDefault(
   shipped: DefaultPolicy,
   type: InstrumentType,
   stored: { constraints: DefaultConstraints; contentHash: string },
-): DefaultPolicy => ({
-  ...toShippedPolicy(type, {
+): DefaultPolicy {
+  const name = `Tenant's default ${type} policy`
+  const { origins, ...policy } = toShippedPolicy(type, {
     ...(shipped.constraints as ShippedConstraints),
     // A threshold of the tenant replaces "always", as one of a policy does.
     ...(stored.constraints.require_approval_above_usdc !== undefined && { always_require_approval: false }),
     ...stored.constraints,
-  }),
-  name: `Tenant's default ${type} policy`,
-  contentHash: stored.contentHash,
-  source: 'tenant_default',
-})
+  })
+  const isOwn = (constraint: string) =>
+    constraint in stored.constraints ||
+    (constraint === CHECK_CONSTRAINTS.approval && stored.constraints.always_require_approval !== undefined)
+  return {
+    ...policy,
+    name,
+    contentHash: stored.contentHash,
+    source: 'tenant_default',
+    origins: mapOrigins(origins, (origin) =>
+      isOwn(origin.constraint) ? { ...origin, source: 'tenant_default', name } : origin,
+    ),
+  }
+}
 
 /** Constraints that only trades have: a policy with one of them speaks of trades. */
 const TRADE_CONSTRAINTS = ['allowed_instruments', 'denied_instruments', 'max_leverage', 'max_notional_usdc'] as const
@@ -132,10 +170,7 @@ export function applyPolicies(
   source: 'enforced' | 'named',
 ): TradePolicy {
   const smallest = (name: keyof PolicyConstraints) =>
-    policies.reduce<number | undefined>((lowest, { constraints }) => {
-      const value = constraints[name] as number | undefined
-      return value === undefined || (lowest !== undefined && lowest <= value) ? lowest : value
-    }, undefined)
+    strictestPolicy(policies, name)?.constraints[name] as number | undefined
   const approvalAboveMicro = toMicroOrNull(smallest('require_approval_above_usdc'))
   const [first] = policies
   return {
@@ -144,6 +179,7 @@ export function applyPolicies(
     name: policies.map(({ name }) => name).join(', '),
     contentHash: policies.length === 1 ? first.contentHash : hashJson(policies.map((policy) => policy.contentHash)),
     source,
+    origins: mapOrigins(defaultPolicy.origins, (origin, check) => policyOrigin(policies, check) ?? origin),
     alwaysRequireApproval: approvalAboveMicro === null ? defaultPolicy.alwaysRequireApproval : false,
     requireApprovalAboveMicro: approvalAboveMicro ?? defaultPolicy.requireApprovalAboveMicro,
     approvalsRequired: Math.max(1, ...policies.map(({ constraints }) => constraints.approvals_required ?? 1)),
@@ -165,6 +201,48 @@ export function applyPolicies(
   }
 }
 
+/** The first of the policies with the smallest value of a limit; undefined when none has it. */
+function strictestPolicy(policies: readonly TenantPolicy[], name: keyof PolicyConstraints): TenantPolicy | undefined {
+  return policies.reduce<TenantPolicy | undefined>((strictest, policy) => {
+    const value = policy.constraints[name]
+    const lowest = strictest?.constraints[name]
+    return value === undefined || (lowest !== undefined && lowest <= value) ? strictest : policy
+  }, undefined)
+}
+
+/** The policy and constraint that a check's limit comes from; `max_per_run_usdc` limits the notional of a trade too. */
+function policyOrigin(policies: readonly TenantPolicy[], check: LimitCheckId): LimitOrigin | undefined {
+  const names = (
+    check === 'order_notional' ? ['max_notional_usdc', 'max_per_run_usdc'] : [CHECK_CONSTRAINTS[check]]
+  ) as (keyof PolicyConstraints)[]
+  const [decisive] = names
+    .flatMap((constraint) => {
+      const policy = strictestPolicy(policies, constraint)
+      return policy ? [{ policy, constraint, value: policy.constraints[constraint] as number }] : []
+    })
+    .sort((a, b) => a.value - b.value)
+  return (
+    decisive && {
+      source: 'policy',
+      policyId: decisive.policy.id,
+      name: decisive.policy.name,
+      constraint: decisive.constraint,
+    }
+  )
+}
+
+/** Undefined for a check that reads no limit of a policy. */
+export const originOf = ({ origins }: Pick<TradePolicy, 'origins'>, checkId: string): LimitOrigin | undefined =>
+  origins[checkId as LimitCheckId]
+
+const mapOrigins = (
+  origins: LimitOrigins,
+  map: (origin: LimitOrigin, check: LimitCheckId) => LimitOrigin,
+): LimitOrigins =>
+  Object.fromEntries(
+    Object.entries(origins).map(([check, origin]) => [check, map(origin, check as LimitCheckId)]),
+  ) as LimitOrigins
+
 /** Refuses a policy that this request cannot name: it may allow more than the default, so it is for those it was written for. */
 export function requireNameable(policy: TenantPolicy, mayControl: boolean): void {
   if (!mayControl && !policy.selectable)
@@ -182,11 +260,17 @@ export function requireNameable(policy: TenantPolicy, mayControl: boolean): void
 }
 
 function toShippedPolicy(type: InstrumentType, constraints: ShippedConstraints): DefaultPolicy {
+  const policyId = `default-${type}`
+  const name = `Default ${type} policy`
+  const origins = Object.entries(CHECK_CONSTRAINTS).map(
+    ([check, constraint]) => [check, { source: 'shipped', policyId, name, constraint }] as const,
+  )
   return {
-    policyId: `default-${type}`,
-    name: `Default ${type} policy`,
+    policyId,
+    name,
     contentHash: null,
     source: 'shipped',
+    origins: Object.fromEntries(origins) as LimitOrigins,
     constraints,
     alwaysRequireApproval: constraints.always_require_approval ?? false,
     requireApprovalAboveMicro: toMicroOrNull(constraints.require_approval_above_usdc),

@@ -97,6 +97,10 @@ export function parseTradeRequest(body: TradeRequestBody): TradeRequest {
 /** Checks lot, tick and leverage against the broker's instrument. An order is refused rather than silently rounded. */
 export function checkAgainstInstrument(request: TradeRequest, instrument: Instrument): void {
   if (request.quantityE8 % instrument.lotE8 !== 0n) {
+    if (request.type === 'spend')
+      throw invalid('The amount of a spend, quantity times price_limit, has at most six decimals.', {
+        field: 'quantity',
+      })
     throw invalid(`quantity must be a multiple of the lot size of ${request.symbol}.`, { field: 'quantity' })
   }
   if (request.priceLimitE8 !== null && request.priceLimitE8 % instrument.tickE8 !== 0n) {

@@ -32,7 +32,7 @@ export type TradeTerms = {
   quotedAt: Date
   maxDriftBps: number
   collarBps: number
-  /** The amount that policy checks: the caller's `notional_usdc`, or quantity times price. */
+  /** The amount that policy checks: the caller's `notional_usdc`, or quantity times price. Of a spend exactly what is paid. */
   notionalMicro: bigint
   notionalCapMicro: bigint | null
   estimatedFeesMicro: bigint
@@ -86,7 +86,7 @@ export function buildTradeTerms(input: {
     quotedAt: quote.observedAt,
     maxDriftBps: policy.maxDriftBps,
     collarBps: policy.collarBps,
-    notionalMicro: request.notionalMicro ?? orderNotional,
+    notionalMicro: request.type === 'spend' ? orderNotional : (request.notionalMicro ?? orderNotional),
     notionalCapMicro: request.notionalMicro,
     estimatedFeesMicro: divideUp(orderNotional * BigInt(Math.round(instrument.takerFeeBps * 100)), 1_000_000n),
     estimatedSlippageBps: input.slippageBps,
@@ -142,6 +142,8 @@ const quantityForMicroE8 = (micro: bigint, priceE8: bigint) => (micro * 10_000_0
 
 function fitQuantityToCap(request: TradeRequest, priceE8: bigint, slippageBps: number, instrument: Instrument): bigint {
   if (request.notionalMicro === null) return request.quantityE8
+  // A spend has no market that could move: it pays exactly its amount.
+  if (request.type === 'spend') return minBigint(request.quantityE8, quantityForMicroE8(request.notionalMicro, priceE8))
   const marginE2 = BigInt(Math.ceil(slippageBps * 100) + CAP_MARGIN_BPS * 100)
   const unitPriceE8 = request.orderSide === 'buy' ? divideUp(priceE8 * (1_000_000n + marginE2), 1_000_000n) : priceE8
   const affordable = quantityForMicroE8(request.notionalMicro, unitPriceE8)

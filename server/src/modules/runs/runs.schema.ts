@@ -111,7 +111,13 @@ export const LoopRequest = Type.Object(
     input: task,
     session_id: sessionId,
     agent_id: Type.Optional(agentId),
-    proposed_actions: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 50 })),
+    proposed_actions: Type.Optional(
+      Type.Array(Type.Object({}, { additionalProperties: true }), {
+        maxItems: 50,
+        description:
+          'Each is judged by the rules of the tenant and gets a `decision`. Its amount is the largest of `amount_usdc`, `notional_usdc`, `price_usdc` and `amount`, in USDC, as a number or text; `merchant` is a name or `{id, url, pay_to}`. One that cannot be understood gets `review_required`, with the field in its reason.',
+      }),
+    ),
     ...grants,
   },
   { title: 'LoopRequest', additionalProperties: false },

@@ -1,11 +1,11 @@
 import type { Clock } from '../../../platform/clock.ts'
 import { microFromUsdc } from '../../../platform/money.ts'
 import type { ReadCounters } from '../counters/limit-counters.store.ts'
-import { worstOutcome } from '../rules/rule-result.ts'
+import { type RuleResult, worstOutcome } from '../rules/rule-result.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import { boundTrace } from './bound-trace.ts'
 import { evaluateRules, type Freeze } from './evaluate-rules.ts'
-import { agentNames, OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
+import { agentNames, merchantNames, OWN_MERCHANT, type PaymentFacts, urlHost } from './payment-facts.ts'
 
 /** How many objections an action lists; a loop may propose many actions. */
 const MAX_OBJECTIONS = 20
@@ -41,7 +41,8 @@ export const createEvaluateActions =
         heldScopes: new Set<string>(),
         freeze,
       }
-      const { results } = await evaluateRules(deps.readCounters, input)
+      const { results: ruleResults } = await evaluateRules(deps.readCounters, input)
+      const results = [...unreadableFields(action), ...ruleResults]
       const objections = results.filter((result) => result.verdict !== 'pass')
       evaluatedActions.push({
         ...action,
@@ -52,11 +53,14 @@ export const createEvaluateActions =
     return evaluatedActions
   }
 
-/** An action is unvalidated input: fields of the wrong type are ignored. */
+/** Fields with an amount of money in USDC; the largest of them counts. */
+const AMOUNT_FIELDS = ['amount_usdc', 'notional_usdc', 'price_usdc', 'amount'] as const
+const DECIMAL = /^\d{1,12}(\.\d{1,6})?$/
+
+/** An action is unvalidated input: fields of the wrong type are ignored, except those of `unreadableFields`. */
 function actionFacts(action: Action, { keyId, agentId }: { keyId: string; agentId: string }, at: Date): PaymentFacts {
   const text = (name: string) => (typeof action[name] === 'string' ? (action[name] as string) : undefined)
   const number = (name: string) => (typeof action[name] === 'number' ? (action[name] as number) : undefined)
-  const money = (name: string) => microFromUsdc(number(name) ?? -1)
   return {
     kind: 'action',
     action: text('type') ?? text('action') ?? 'action',
@@ -65,14 +69,66 @@ function actionFacts(action: Action, { keyId, agentId }: { keyId: string; agentI
     team: null,
     keyId,
     tags: {},
-    amountMicro: money('amount_usdc') ?? money('notional_usdc') ?? 0n,
-    merchants: [text('merchant') ?? OWN_MERCHANT],
+    amountMicro: readAmount(action),
+    merchants: readMerchants(action.merchant) ?? [OWN_MERCHANT],
     network: text('network') ?? null,
     sessionId: text('session_id') ?? null,
     at,
     preauthorised: false,
     instrument: text('instrument_type') ?? text('instrument'),
     leverage: number('leverage'),
-    notionalMicro: money('notional_usdc'),
+    notionalMicro: readMoney(action.notional_usdc),
   }
+}
+
+const isPresent = (value: unknown) => value !== undefined && value !== null
+
+/** An amount or a merchant that cannot be read must not pass, because no rule has judged it. */
+function unreadableFields(action: Action): RuleResult[] {
+  const amounts = AMOUNT_FIELDS.filter(
+    (field) => isPresent(action[field]) && readMoney(action[field]) === undefined,
+  ).map((field) => [field, 'an amount of USDC has at most six decimals and is not negative'] as const)
+  const isReadable = !isPresent(action.merchant) || readMerchants(action.merchant) !== undefined
+  const merchants = isReadable
+    ? []
+    : [['merchant', 'a merchant is a name, or an object with id, url or pay_to as text'] as const]
+  return [...amounts, ...merchants].map(([field, rule]) => ({
+    policy_id: null,
+    rule: field,
+    mode: 'enforce',
+    verdict: 'review_required',
+    outcome: 'review_required',
+    reason: `The field '${field}' of this action cannot be understood: ${rule}.`,
+  }))
+}
+
+function readAmount(action: Action): bigint {
+  const usdc = readMoney(action.amount_usdc)
+  // Records of this service have the same amount in atomic units as `amount`.
+  const isAtomic = usdc !== undefined && action.amount === usdc.toString()
+  const amounts = AMOUNT_FIELDS.filter((field) => field !== 'amount' || !isAtomic).map((field) =>
+    readMoney(action[field]),
+  )
+  return amounts.reduce<bigint>((largest, amount) => (amount !== undefined && amount > largest ? amount : largest), 0n)
+}
+
+/** A number, or the same as text. */
+function readMoney(value: unknown): bigint | undefined {
+  if (typeof value === 'number') return microFromUsdc(value)
+  if (typeof value !== 'string' || !DECIMAL.test(value.trim())) return undefined
+  const [whole, fraction = ''] = value.trim().split('.')
+  return BigInt(`${whole}${fraction.padEnd(6, '0')}`)
+}
+
+/** Every name of a merchant given by its name or as an object; undefined when it cannot be read. */
+function readMerchants(value: unknown): string[] | undefined {
+  if (typeof value === 'string') return value.trim() === '' ? undefined : [value]
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const { id, url, pay_to } = value as Record<string, unknown>
+  const isName = (name: unknown): name is string | undefined =>
+    name === undefined || (typeof name === 'string' && name.trim() !== '')
+  if (!isName(id) || !isName(url) || !isName(pay_to)) return undefined
+  if (url !== undefined && !URL.canParse(url)) return undefined
+  const name = id ?? (url === undefined ? pay_to : urlHost(url))
+  return name === undefined ? undefined : merchantNames({ id: name, url, pay_to })
 }

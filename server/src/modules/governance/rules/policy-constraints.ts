@@ -132,7 +132,7 @@ const evaluators: {
   allowed_hours_utc: (hours, { at }) => evaluateHours(hours, at),
   require_approval_above_usdc: (limit, { amountMicro }) => evaluateApprovalThreshold(amountMicro, toMicro(limit)),
   require_preauth: (required, { preauthorised, kind }) =>
-    required && kind !== 'action' ? evaluatePreauth(preauthorised) : undefined,
+    required && kind !== 'action' ? evaluatePreauth(preauthorised, kind) : undefined,
   require_mandate: (required, { mandateId, kind }) =>
     required && kind !== 'action' ? evaluateMandateUse(mandateId ?? null) : undefined,
   allowed_instruments: (allowed, facts) =>
@@ -310,8 +310,15 @@ function toHourSet(hours: Hours): Set<number> {
   return new Set(Array.from({ length }, (_, index) => (hours.start + index) % 24))
 }
 
-function evaluatePreauth(preauthorised: boolean): Finding {
+function evaluatePreauth(preauthorised: boolean, kind: PaymentFacts['kind']): Finding {
   if (preauthorised) return { verdict: 'pass', reason: 'The payment is pre-authorised.', asked: true, limit: true }
+  // A trade has no field for a token.
+  if (kind === 'trade') {
+    const text =
+      'Pay the merchant by a pre-authorisation instead of a trade: POST /api/pre-auth, pay, then POST /api/pre-auth/close.'
+    const reason = `The payment must be pre-authorised, and a trade cannot be. ${text}`
+    return { verdict: 'blocked', reason, asked: false, limit: true, smallest_change: { text } }
+  }
   return {
     verdict: 'blocked',
     reason: 'The payment must be pre-authorised.',
