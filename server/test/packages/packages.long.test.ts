@@ -219,7 +219,13 @@ globalThis.result = canonicalize({ b: 1, a: 2 })
         root: join(project, 'page'),
         configFile: false,
         logLevel: 'error',
-        build: { write: false, target: 'es2022', lib: { entry, formats: ['es'], fileName: 'main' } },
+        build: {
+          write: false,
+          target: 'es2022',
+          lib: { entry, formats: ['es'], fileName: 'main' },
+          // One file that can be executed here; otherwise what signs payments is a file of its own, loaded on first use.
+          rollupOptions: { output: { inlineDynamicImports: true } },
+        },
       })
       const [{ output }] = built as unknown as [
         { output: { type: string; isEntry?: boolean; code: string; fileName: string }[] },
