@@ -266,6 +266,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       receipts,
       alerts: observe.alerts,
       frozen: observe.frozen,
+      isLane: (agentId) => catalog.find(agentId) !== undefined,
       chain: { reader: chain.reader, asset, payTo },
       awaitAudit: observe.auditLinks.awaitLink,
       driveRun: (runId) => reconciler.settleNow(runId),

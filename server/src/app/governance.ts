@@ -26,6 +26,7 @@ export type GovernanceParts = {
   receipts: Receipts
   alerts: Alerts
   frozen: FrozenAgents
+  isLane(agentId: string): boolean
   chain: { reader: ChainReader | undefined; asset: string; payTo: string }
   awaitAudit: AwaitAudit
   driveRun(runId: string): Promise<void>
@@ -34,7 +35,7 @@ export type GovernanceParts = {
 
 /** Composes the governance module: policies, budgets, mandates, pre-authorisations, approvals and overrides. */
 export function composeGovernance(context: AppContext, parts: GovernanceParts) {
-  const { tenants, receipts, alerts, frozen, chain, awaitAudit, driveRun, linkedTrades } = parts
+  const { tenants, receipts, alerts, frozen, isLane, chain, awaitAudit, driveRun, linkedTrades } = parts
   const { config, jobs, ...platform } = context
   // Plain http to this machine is allowed during development only.
   const target = { allowLoopback: config.NODE_ENV !== 'production' }
@@ -55,6 +56,8 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
     closeSeconds: config.PREAUTH_CLOSE_SECONDS,
     findApiKey: (apiKey) => tenants.authenticate.key(apiKey),
     findFreeze: frozen.findFrozen,
+    findCaller: tenants.findCaller,
+    isLane,
     raiseAlert: (alert) => alerts.raise([alert]),
     awaitAudit,
     driveRun,

@@ -147,6 +147,7 @@ export async function openWorld(options: WorldOptions = {}) {
         }),
         recordDecision: insertTradeDecision,
         recipientsAddedBy: async () => [],
+        isAskerActive: async () => true,
         encryptRequest: (request) => encryptContent(keys, { request }),
         decryptRequest: (content) => decryptContent(keys, content).request,
         retryWhileChanging: (_tenantId, work) => work(),

@@ -7,7 +7,7 @@ import { conflict, expired, forbidden, invalid, notFound } from '../../platform/
 import type { LinkVoter } from '../governance/approvals/approvals.ts'
 import type { GovernedTrade, TradeGovernance } from '../governance/assess/assess-trade.ts'
 import type { Freeze } from '../governance/assess/evaluate-rules.ts'
-import { readDecider, requireMayDecide } from '../governance/grants/self-decision.ts'
+import { ASKER_INACTIVE, readDecider, requireMayDecide } from '../governance/grants/self-decision.ts'
 import { approvalDeadline } from './approval-window.ts'
 import type { InstrumentType } from './broker.ts'
 import { findRun, lockRun, markApproved, saveVotes } from './brokerage.store.ts'
@@ -64,6 +64,7 @@ export const createApproveTrade =
     const attemptApproval = async () => {
       const waitingRun = await findRun(deps.db, tenantId, body.run_id)
       const freeze = waitingRun && (await deps.governance.findFreeze(waitingRun))
+      const askerIsActive = waitingRun && (await deps.governance.isAskerActive(tenantId, waitingRun.keyId))
       return deps.idempotency.once(idempotentRequest, async (tx) => {
         const run = await lockRun(tx, body.run_id, tenantId)
         const now = deps.clock.now()
@@ -72,6 +73,7 @@ export const createApproveTrade =
         if (run.state !== 'pending_approval') throw conflict(`This run is already ${run.state}.`)
         const decider = await readDecider(tx, caller, now)
         const selfApproved = requireMayDecide(decider, run.keyId)
+        if (!askerIsActive) throw conflict(`This can no longer be approved. ${ASKER_INACTIVE}`)
         const samePersonKeys = [...decider.identity]
         const samePerson = [
           approver,

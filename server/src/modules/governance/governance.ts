@@ -36,6 +36,7 @@ import {
 } from './counters/limit-counters.store.ts'
 import { recordRefusalStep } from './governance.steps.ts'
 import { createAuthorize } from './grants/authorize.ts'
+import type { FindCaller } from './grants/self-decision.ts'
 import { createMandates } from './mandates/mandates.ts'
 import { createClosePreauth } from './preauths/close-preauth.ts'
 import { createOrphanSweep, type RaiseAlert } from './preauths/orphaned-preauths.ts'
@@ -87,6 +88,9 @@ export type GovernanceDeps = {
   closeSeconds: number
   findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
   findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
+  /** The key of a stored request, or its rotated successor; undefined when none is active. */
+  findCaller: FindCaller
+  isLane(agentId: string): boolean
   raiseAlert: RaiseAlert
   awaitAudit: AwaitAudit
   /** Reads a run's payment from the chain and completes the run if it is settled. */

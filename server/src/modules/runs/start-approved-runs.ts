@@ -2,6 +2,7 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import { Problem } from '../../platform/problem.ts'
 import type { ApprovedRun, StartRefusal } from '../governance/approvals/approvals.ts'
 import type { RefusedAssessment } from '../governance/assess/assessment.ts'
+import { ASKER_INACTIVE } from '../governance/grants/self-decision.ts'
 import { createExecuteRun } from './execute-run.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { RunBody } from './paid-unit.ts'
@@ -43,8 +44,7 @@ export function createStartApprovedRuns(deps: StartApprovedRunsDeps) {
   const start = async (run: ApprovedRun): Promise<void> => {
     try {
       const caller = await deps.findCaller(run.tenantId, run.keyId)
-      if (!caller?.scopes.includes('run'))
-        throw new Problem('policy_blocked', 'The key that made the request is not active any more.', { status: 403 })
+      if (!caller?.scopes.includes('run')) throw new Problem('policy_blocked', ASKER_INACTIVE, { status: 403 })
       const response = await executeRun(toPaidRequest(deps, run, caller))
       // Of the wallet: it may be filled while the approval lasts.
       if (response.status === 402) await deps.delayApprovedRun(run, JSON.parse(response.body).message, RETRY_MS)

@@ -235,10 +235,20 @@ export async function openTenant(service: Service, world: World, routedLanes: re
     }
   }
 
-  /** The facts of an action, by the table "Who spends". Null when the key is bound to another spender. */
+  /** The spender of a token; null when it names only the lane of the run. */
+  function tokenSpender(preauth: Payable): string | null {
+    const spender = factsOf(preauth)?.spender ?? null
+    return spender === preauth.agent_id ? null : spender
+  }
+
+  /** The facts of an action, by the table "Who spends". Null when the key is bound to another spender or names another agent. */
   function factsOf(action: Payable): Facts | null {
     const key = model.keys.get(ids.get(action.key)!)!
     if (key.spender !== null && action.spender !== undefined && action.spender !== key.spender) return null
+    // The lane of a run is nobody's name; elsewhere a bound key names its spender or a lane.
+    const namesAgent = action.do === 'preauth' || action.do === 'trade'
+    if (namesAgent && key.spender !== null && action.agent_id !== undefined)
+      if (action.agent_id !== key.spender && !(action.agent_id in PRICES)) return null
     const spender =
       action.spender ?? key.spender ?? (action.do === 'run' || action.do === 'loop' ? null : action.agent_id) ?? null
     const names = (...list: (string | null | undefined)[]) =>
@@ -375,7 +385,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
     return body.mandate_id === named ? named : `${body.mandate_id} in the answer, ${named} in the receipt`
   }
 
-  return { tenant, model, ids, headers, currentKeys, now, makeRule, factsOf, bodyOf, send }
+  return { tenant, model, ids, headers, currentKeys, now, makeRule, factsOf, tokenSpender, bodyOf, send }
 }
 
 /** What a trade filled is spent, at most the amount that it held. */
@@ -524,18 +534,32 @@ async function playAction(
     case 'preauth':
     case 'trade': {
       if (action.mandate !== undefined && !ids.has(action.mandate)) return null
-      const facts = game.factsOf(action)
+      const ownFacts = game.factsOf(action)
       const [, body] = game.bodyOf(action)
-      if (!facts) {
+      if (!ownFacts) {
         const { response } = await game.send(action, body)
         outcomes.push(`${action.do}:403`)
         return response.status === 403 ? null : differ('403: the key is bound to another spender', response)
       }
+      let facts = ownFacts
       const source = action.do === 'run' || action.do === 'loop' ? action.preauth : undefined
       const preauth = source === undefined ? undefined : traces.get(source)
       if (source !== undefined && !preauth?.token) return null
       if (preauth) {
         const reservation = preauth.payment!
+        const tokenSpender = game.tokenSpender(preauth.action)
+        if (tokenSpender !== null && ownFacts.spender !== null && ownFacts.spender !== tokenSpender) {
+          const { response } = await game.send(action, { ...body, preauth_token: preauth.token })
+          outcomes.push(`${action.do}:token-403`)
+          return response.status === 403 ? null : differ("403: the token is another spender's", response)
+        }
+        // Whoever pays with the token pays as its spender.
+        if (tokenSpender !== null)
+          facts = {
+            ...ownFacts,
+            spender: tokenSpender,
+            agentNames: [...new Set([...ownFacts.agentNames, tokenSpender])],
+          }
         const usable =
           reservation.state === 'reserved' &&
           now() < preauth.at + PREAUTH_LIFETIME &&

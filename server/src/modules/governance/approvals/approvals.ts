@@ -28,7 +28,15 @@ import {
   readMandate,
   readVotes,
 } from '../grants/grants.store.ts'
-import { readDecider, requireAsker, requireMayDecide, selfDecisionRefused } from '../grants/self-decision.ts'
+import {
+  ASKER_INACTIVE,
+  type FindCaller,
+  isAskerActive,
+  readDecider,
+  requireAsker,
+  requireMayDecide,
+  selfDecisionRefused,
+} from '../grants/self-decision.ts'
 import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from '../preauths/preauths.ts'
 import { type ApprovalContent, type ApprovalRule, decryptContent, type ResendContent } from './approval-content.ts'
@@ -51,6 +59,7 @@ export type ApprovalsDeps = PreauthsDeps & {
   log: Log
   /** For how many days the request of an approval that ended is kept. */
   contentDays: number
+  findCaller: FindCaller
 }
 
 export type Resolution = {
@@ -160,6 +169,7 @@ export function createApprovals(deps: ApprovalsDeps) {
     if (input.action_hash !== undefined && input.action_hash !== existingApproval.action_hash)
       throw invalid('body/action_hash is not the hash of the action that waits for approval.')
     const freeze = await findApprovalFreeze(deps, existingApproval)
+    const askerIsActive = await isAskerActive(deps.findCaller, tenant.tenantId, existingApproval.requested_by)
     return deps.idempotency.once(request, async (tx) => {
       const at = deps.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
@@ -170,6 +180,8 @@ export function createApprovals(deps: ApprovalsDeps) {
       const sameVoters = link ? await link.sameVoters(tx) : await recipientsAddedBy(tx, tenant.tenantId, samePersonKeys)
       const opensPreauth =
         row.preauth_id !== null && input.decision === 'approve' && row.status === 'pending' && row.expires_at > at
+      // A run says so when it starts.
+      if (opensPreauth && !askerIsActive) throw conflict(`This can no longer be approved. ${ASKER_INACTIVE}`)
       const preauthToOpen = opensPreauth ? await assessApprovedPreauth(deps, tx, tenant, row, freeze, at) : undefined
       const item = {
         approval_id: row.id,

@@ -7,7 +7,13 @@ import type { Keys } from '../../../platform/keys.ts'
 import { conflict, invalid } from '../../../platform/problem.ts'
 import { spendsFrom } from '../counters/evaluate-budget.ts'
 import type { ReadCounters } from '../counters/limit-counters.store.ts'
-import { type Grants, readGrants, requirePreauthMatches } from '../grants/check-grants.ts'
+import {
+  type Grants,
+  preauthSpender,
+  readGrants,
+  requirePreauthMatches,
+  requireSameSpender,
+} from '../grants/check-grants.ts'
 import { isWaitingToRun, readMandate } from '../grants/grants.store.ts'
 import type { Mandate } from '../mandates/evaluate-mandate.ts'
 import { policyIds, worstOutcome } from '../rules/rule-result.ts'
@@ -39,6 +45,7 @@ export type AssessDeps = {
   payTo: string
   /** Whether one of the agents of a payment is frozen; see `Freeze` for a payment that names none. */
   findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
+  isLane(agentId: string): boolean
 }
 
 /** The assessment of the run on one lane. */
@@ -115,7 +122,7 @@ function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferredOffe
   const tenantField = Object.entries(tenantFields).find(([, value]) => value !== undefined)
   if (tenantField) throw invalid(`${tenantField[0]} needs an X-API-Key: it belongs to a tenant.`)
   const assessGuestLane = (offer: Offer): LaneAssessment => {
-    const facts = runFacts(deps, request, offer, false)
+    const facts = runFacts(deps, request, offer, undefined)
     const results = evaluateRequestBudget(request.budget, offer)
     return {
       offer,
@@ -154,7 +161,7 @@ async function assessLane(
   offer: Offer,
 ): Promise<LaneAssessment> {
   const { preauth, override, approval } = grants
-  const facts = runFacts(deps, request, offer, preauth !== undefined)
+  const facts = runFacts(deps, request, offer, preauth)
   if (preauth)
     requirePreauthMatches(preauth, facts, {
       requestHash: request.requestHash,
@@ -216,12 +223,12 @@ const runFacts = (
   deps: AssessDeps,
   { kind, action, caller, spender, tags, sessionId }: AssessmentRequest,
   offer: Offer,
-  preauthorised: boolean,
+  preauth: Grants['preauth'],
 ): PaymentFacts => ({
   kind,
   action,
   agentId: offer.agentId,
-  spender: caller.kind === 'tenant' ? readSpender(caller, spender, null) : null,
+  spender: caller.kind === 'tenant' ? readRunSpender(caller, spender, preauth) : null,
   team: caller.kind === 'tenant' ? caller.team : null,
   keyId: caller.kind === 'tenant' ? caller.keyId : null,
   tags: caller.kind === 'tenant' ? (tags ?? {}) : {},
@@ -230,8 +237,16 @@ const runFacts = (
   network: deps.network,
   sessionId: sessionId === '' ? null : sessionId,
   at: deps.clock.now(),
-  preauthorised,
+  preauthorised: preauth !== undefined,
 })
+
+/** The spender that the request or its key names, else the one of its pre-authorisation. */
+function readRunSpender(caller: TenantCaller, named: string | undefined, preauth: Grants['preauth']): string | null {
+  const spender = readSpender(caller, named, null)
+  const granted = preauth === undefined ? null : preauthSpender(preauth)
+  if (spender !== null && granted !== null) requireSameSpender(granted, spender)
+  return spender ?? granted
+}
 
 /** Identifies the exact action; an approval is bound to this hash. */
 const runActionHash = (tenantId: string | null, request: AssessmentRequest, facts: PaymentFacts): string =>

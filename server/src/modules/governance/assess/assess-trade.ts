@@ -9,6 +9,7 @@ import { recipientsAddedBy } from '../approvals/messages.store.ts'
 import { readCounters } from '../counters/limit-counters.store.ts'
 import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
 import { readMandate } from '../grants/grants.store.ts'
+import { type FindCaller, isAskerActive } from '../grants/self-decision.ts'
 import { appliesTo, type IdentityType, type Policy } from '../rules/evaluate-policy.ts'
 import { findPolicy } from '../rules/policies.store.ts'
 import { type Constraints, velocityConstraints } from '../rules/policy-constraints.ts'
@@ -20,7 +21,7 @@ import { isAuditRequired, requiredReview, smallestChanges, toCounterNeed } from 
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from './assessment-retry.ts'
 import { insertTradeDecision } from './decisions.ts'
 import type { Freeze } from './evaluate-rules.ts'
-import { agentNames, type PaymentFacts, readSpender, type Tags } from './payment-facts.ts'
+import { agentNames, type PaymentFacts, readSpender, requireOwnAgent, type Tags } from './payment-facts.ts'
 import { refusalCode } from './refusals.ts'
 
 /** Who trades: the key's tenant and bonds, and what the request names. */
@@ -97,6 +98,8 @@ export type TradeGovernanceDeps = {
   keys: Pick<Keys, 'encrypt' | 'decrypt'>
   rulesCache: RulesCache
   findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
+  isLane(agentId: string): boolean
+  findCaller: FindCaller
 }
 
 export type TradeGovernance = ReturnType<typeof createTradeGovernance>
@@ -108,12 +111,16 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
     { agentId, spender, tags }: { agentId: string | null; spender: string | undefined; tags: Tags },
   ): TradeParty {
     const { tenantId, keyId, team } = caller
+    requireOwnAgent(caller, agentId, deps.isLane)
     return { tenantId, keyId, agentId, spender: readSpender(caller, spender, agentId), team, tags }
   },
 
   /** The freeze that stops this party, if one does. */
   findFreeze: (party: Pick<TradeParty, 'tenantId' | 'agentId' | 'spender'>): Promise<Freeze | undefined> =>
     deps.findFreeze(party.tenantId, agentNames(party)),
+
+  /** Whether the key that asked, or its rotated successor, may still act. */
+  isAskerActive: (tenantId: string, keyId: string): Promise<boolean> => isAskerActive(deps.findCaller, tenantId, keyId),
 
   /** Undefined when the tenant has no policy with this id. */
   async findPolicy(tx: Tx, trade: GovernedTrade, policyId: string): Promise<TradingPolicy | undefined> {

@@ -3,7 +3,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db.ts'
 import type { Keys } from '../../../platform/keys.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
-import { conflict, expired, invalid, notFound } from '../../../platform/problem.ts'
+import { conflict, expired, forbidden, invalid, notFound } from '../../../platform/problem.ts'
 import { OWN_MERCHANT, type PaymentFacts } from '../assess/payment-facts.ts'
 import type { Mandate } from '../mandates/evaluate-mandate.ts'
 import { readPreauthToken } from '../preauths/preauth-token.ts'
@@ -58,6 +58,8 @@ async function readPreauth(deps: GrantsDeps, tenant: TenantCaller, token: string
   const claims = readPreauthToken(deps.keys.signer('tokens'), token)
   const row = claims && (await findPreauth(deps.db, tenant.tenantId, claims.jti))
   if (!row) throw invalid('preauth_token is not valid.')
+  const spender = preauthSpender(row)
+  if (tenant.spender !== null && spender !== null) requireSameSpender(spender, tenant.spender)
   if (row.status !== 'open')
     throw conflict(`This pre-authorisation is ${row.status.replaceAll('_', ' ')}; its token works once.`)
   if (row.expires_at! <= deps.clock.now())
@@ -68,6 +70,16 @@ async function readPreauth(deps: GrantsDeps, tenant: TenantCaller, token: string
     mandate: row.mandate_id === null ? null : ((await readMandate(deps.db, tenant.tenantId, row.mandate_id)) ?? null),
     selfApproved: await isSelfApproved(deps.db, row),
   }
+}
+
+/** The spender that a pre-authorisation names; null for one that names only the lane of the run. */
+export const preauthSpender = ({ spender, agent_id }: PreauthRow): string | null =>
+  spender === agent_id ? null : spender
+
+/** The spender of a run with a token is the token's, so that its freeze, rules and budgets bind the run. */
+export function requireSameSpender(preauthSpender: string, runSpender: string): void {
+  if (preauthSpender !== runSpender)
+    throw forbidden(`This pre-authorisation is for the spender '${preauthSpender}', not '${runSpender}'.`)
 }
 
 /** A run can use a pre-authorisation for this service, its lane, its request and at least its price. */

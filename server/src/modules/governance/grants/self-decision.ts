@@ -71,3 +71,11 @@ export const selfDecisionRefused = () =>
   forbidden(
     'Whoever asked cannot decide. This key made the key that asked, was made by it, replaced it, or is bound to the same spender; a key of somebody else has to decide.',
   )
+
+/** The key of a stored request, or its rotated successor, with what it may do now; undefined when none is active. */
+export type FindCaller = (tenantId: string, keyId: string) => Promise<TenantCaller | undefined>
+
+export const isAskerActive = async (findCaller: FindCaller, tenantId: string, keyId: string): Promise<boolean> =>
+  (await findCaller(tenantId, keyId))?.scopes.includes('run') ?? false
+
+export const ASKER_INACTIVE = 'The key that made the request is not active any more.'

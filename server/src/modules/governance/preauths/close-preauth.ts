@@ -7,7 +7,7 @@ import type { Idempotency, IdempotentResponse } from '../../../platform/idempote
 import type { Ids } from '../../../platform/ids.ts'
 import type { Keys } from '../../../platform/keys.ts'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
-import { conflict, invalid, notFound } from '../../../platform/problem.ts'
+import { conflict, forbidden, invalid, notFound } from '../../../platform/problem.ts'
 import type { ChainReader, Hex } from '../../payments/facilitator.ts'
 import type { Receipts } from '../../receipts/receipts.ts'
 import { isAddress } from '../assess/payment-facts.ts'
@@ -15,6 +15,7 @@ import { type ClosePreauthItem, closePreauthStep, type settlementStatuses } from
 import { findPreauth, isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
 import { policyIds } from '../rules/rule-result.ts'
+import { readPreauthAccess } from './preauth-access.ts'
 import { spenderOf } from './preauth-terms.ts'
 import { readPreauthToken } from './preauth-token.ts'
 import { recordReportedTransaction } from './preauths.store.ts'
@@ -62,6 +63,10 @@ export const createClosePreauth =
     }
     const preauth = await findPreauth(deps.db, tenant.tenantId, id)
     if (!preauth) throw notFound('pre-authorisation')
+    if (!(await readPreauthAccess(deps.db, tenant))(preauth))
+      throw forbidden(
+        'A pre-authorisation is closed by whoever opened it, a key bound to its spender, or a key with the scope control.',
+      )
     const report = readReport(deps, preauth, input)
     const evidence = await readChainEvidence(deps, preauth, report)
     const contradiction = findContradiction(preauth, report, evidence)
@@ -176,11 +181,18 @@ function findContradiction(row: PreauthRow, report: Report, evidence: ChainEvide
   const isPaid = evidence.transfers.some((transfer) => transfer.value === report.chargedMicro)
   if (report.outcome === 'settled' && !isPaid)
     return evidence.otherPayers.length > 0
-      ? `The payment in this transaction came from ${evidence.otherPayers[0]}, which is not the payer of this pre-authorisation.`
+      ? describeOtherPayer(row, evidence.otherPayers[0]!)
       : 'The chain shows another payment, or none, in this transaction.'
   if (report.outcome !== 'settled' && evidence.transfers.length > 0)
     return `The chain shows a payment in this transaction; it is not '${report.outcome}'.`
   return undefined
+}
+
+function describeOtherPayer(row: PreauthRow, from: string): string {
+  if (from === NO_ADDRESS) return 'The token minted the transfer in this transaction, which is the payment of nobody.'
+  return row.payer === null || row.payer === from
+    ? `The payment in this transaction came from ${from}, which has signed payments for other tenants only.`
+    : `The payment in this transaction came from ${from}, which is not the payer of this pre-authorisation.`
 }
 
 /** Closes the pre-authorisation and signs its receipt. Called by the endpoint and by the sweep of orphaned pre-authorisations. */

@@ -30,6 +30,7 @@ import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
 import { openPreauthStep, recordRefusalStep } from '../governance.steps.ts'
 import { findUsableOverride } from '../grants/authorize.ts'
 import { findPreauth, type PreauthRow, readMandate } from '../grants/grants.store.ts'
+import { readPreauthAccess } from './preauth-access.ts'
 import { type PreauthInput, type PreauthTerms, preauthActionHash, preauthFacts, readTerms } from './preauth-terms.ts'
 import { type PreauthClaims, signPreauthToken } from './preauth-token.ts'
 import { listPreauths } from './preauths.store.ts'
@@ -109,7 +110,7 @@ export function createPreauths(deps: PreauthsDeps) {
       return {
         status: 201,
         body: {
-          ...toPreauthRecord(deps, tenant, storedRow),
+          ...toPreauthRecord(deps, tenant, storedRow, true),
           remaining: await readRemaining(tx, allowed.holds, at),
           ...namedAudit(allowed.auditRequired, item.audit),
         },
@@ -157,13 +158,14 @@ export function createPreauths(deps: PreauthsDeps) {
       const readRows = (limit: number, after: PreauthRow | undefined) =>
         listPreauths(deps.db, tenant.tenantId, { ...query, limit, cursor: after?.id ?? query.cursor })
       const { rows, ...paging } = await readPage(query.limit ?? 50, readRows, (row) => row.id)
-      return { preauths: rows.map((row) => toPreauthRecord(deps, tenant, row)), ...paging }
+      const mayUse = await readPreauthAccess(deps.db, tenant)
+      return { preauths: rows.map((row) => toPreauthRecord(deps, tenant, row, mayUse(row))), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {
       const row = await findPreauth(deps.db, tenant.tenantId, id)
       if (!row) throw notFound('pre-authorisation')
-      return toPreauthRecord(deps, tenant, row)
+      return toPreauthRecord(deps, tenant, row, (await readPreauthAccess(deps.db, tenant))(row))
     },
   }
 }
@@ -345,13 +347,17 @@ async function readRemaining(tx: Tx, holds: readonly Hold[], at: Date): Promise<
   return remaining.reduce((lowest, amount) => (amount < lowest ? amount : lowest)).toString()
 }
 
-/** The token is shown while it can be used, to keys with the `run` scope. It is signed again, which gives the same token. */
+/**
+ * The token is shown while it can be used, to keys with the `run` scope that may use it (`readPreauthAccess`). It is signed
+ * again, which gives the same token.
+ */
 function toPreauthRecord(
   deps: Pick<PreauthsDeps, 'keys' | 'clock' | 'publicUrl'>,
   tenant: TenantCaller,
   row: PreauthRow,
+  mayUse: boolean,
 ) {
-  const usable = row.status === 'open' && row.expires_at! > deps.clock.now() && tenant.scopes.includes('run')
+  const usable = mayUse && row.status === 'open' && row.expires_at! > deps.clock.now() && tenant.scopes.includes('run')
   const reservedMicro = ['open', 'in_use', 'escalated'].includes(row.status) ? row.amount_micro : 0n
   return {
     preauth_id: row.id,
