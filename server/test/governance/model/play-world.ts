@@ -548,11 +548,6 @@ async function playAction(
       if (preauth) {
         const reservation = preauth.payment!
         const tokenSpender = game.tokenSpender(preauth.action)
-        if (tokenSpender !== null && ownFacts.spender !== null && ownFacts.spender !== tokenSpender) {
-          const { response } = await game.send(action, { ...body, preauth_token: preauth.token })
-          outcomes.push(`${action.do}:token-403`)
-          return response.status === 403 ? null : differ("403: the token is another spender's", response)
-        }
         // Whoever pays with the token pays as its spender.
         if (tokenSpender !== null)
           facts = {
@@ -571,6 +566,11 @@ async function playAction(
           return response.status >= 400 && response.status < 500
             ? null
             : differ('refused: the token is used, expired or for less', response)
+        }
+        if (tokenSpender !== null && ownFacts.spender !== null && ownFacts.spender !== tokenSpender) {
+          const { response } = await game.send(action, tokenBody)
+          outcomes.push(`${action.do}:token-403`)
+          return response.status === 403 ? null : differ("403: the token is another spender's", response)
         }
         const { trace, disagreement } = await pay(service, game, action, facts, tokenBody, { takesOver: reservation })
         outcomes.push(`${action.do}-token:${trace.answer.outcome}`)
