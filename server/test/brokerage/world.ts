@@ -15,6 +15,7 @@ import { loadDefaultPolicies, type TenantPolicy } from '../../src/modules/broker
 import { createVenues } from '../../src/modules/brokerage/venues.ts'
 import { decryptContent, encryptContent } from '../../src/modules/governance/approvals/approval-content.ts'
 import type { TradingPolicy } from '../../src/modules/governance/assess/assess-trade.ts'
+import { smallestChanges } from '../../src/modules/governance/assess/assessment-outcome.ts'
 import { insertTradeDecision } from '../../src/modules/governance/assess/decisions.ts'
 import { createReceipts } from '../../src/modules/receipts/receipts.ts'
 import type { TenantCaller } from '../../src/platform/auth-context.ts'
@@ -145,6 +146,7 @@ export async function openWorld(options: WorldOptions = {}) {
             mandateId: null,
           },
         }),
+        smallestChanges,
         recordDecision: insertTradeDecision,
         recipientsAddedBy: async () => [],
         isAskerActive: async () => true,

@@ -161,7 +161,7 @@ async function storeByVerdict(
         checks: draft.policy.checks,
         decision_id: decisionId,
         policy_results: draft.policyResults,
-        ...refusalFields(facts, draft.policy.checks),
+        ...refusalFields(deps.governance, facts, draft.policy.checks),
         request_id: requestId,
         ...audit.named,
       })

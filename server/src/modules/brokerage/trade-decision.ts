@@ -1,4 +1,4 @@
-import { smallestChanges } from '../governance/assess/assessment-outcome.ts'
+import type { TradeGovernance } from '../governance/assess/assess-trade.ts'
 import type { RuleResult, SmallestChange } from '../governance/rules/rule-result.ts'
 import type { InstrumentType } from './broker.ts'
 import type { Check, RiskFacts } from './risk-facts.ts'
@@ -37,7 +37,11 @@ export const toCheckResults = (
     })
 
 /** The fields of a refusal that say which rule decided and what would have to be different. */
-export function refusalFields({ assessment, policy, terms }: RiskFacts, checks: readonly Check[]) {
+export function refusalFields(
+  { smallestChanges }: Pick<TradeGovernance, 'smallestChanges'>,
+  { assessment, policy, terms }: RiskFacts,
+  checks: readonly Check[],
+) {
   const results = toCheckResults(checks, policy, terms.type)
   const smallest_change = smallestChanges([...results, ...assessment.results])
   if (assessment.outcome === 'refused') return { ...assessment.fields, smallest_change }

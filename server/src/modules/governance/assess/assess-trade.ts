@@ -197,6 +197,9 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
     return { outcome: 'refused', results, auditRequired, error, message, rule, fields }
   },
 
+  /** One suggested change for each rule that refused the trade. */
+  smallestChanges,
+
   /** The decision about a trade that is refused or waits. */
   recordDecision: insertTradeDecision,
 
