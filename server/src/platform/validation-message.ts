@@ -19,15 +19,15 @@ export type ValidationError = {
 }
 
 /** Query parameters of one list that people look for in another. */
-const otherNames: Record<string, string[]> = {
-  status: ['outcome', 'state', 'decision'],
-  offset: ['cursor', 'after'],
-  page: ['cursor', 'after'],
-  per_page: ['limit'],
-  page_size: ['limit'],
-  from: ['since', 'after'],
-  to: ['until'],
-}
+const otherNames = new Map<string, string[]>([
+  ['status', ['outcome', 'state', 'decision']],
+  ['offset', ['cursor', 'after']],
+  ['page', ['cursor', 'after']],
+  ['per_page', ['limit']],
+  ['page_size', ['limit']],
+  ['from', ['since', 'after']],
+  ['to', ['until']],
+])
 
 /** The sentence for the first error of a request part (`body`, `querystring`, …). */
 export function validationMessage(errors: readonly ValidationError[], part = 'request'): string {
@@ -57,7 +57,7 @@ function unknownProperty(location: string, name: string, { parentSchema }: Valid
   if (parentSchema?.patternProperties)
     return `${location} has a name that is not allowed${form ? `: a name has ${form}` : ''}.`
   const known = Object.keys(parentSchema?.properties ?? {})
-  const alias = otherNames[name]?.find((other) => known.includes(other))
+  const alias = otherNames.get(name)?.find((other) => known.includes(other))
   const hint = alias === undefined ? didYouMean(name, known) : ` Did you mean '${alias}'?`
   const list = hint === '' && known.length > 0 && known.length <= MAX_LISTED ? ` It takes ${known.join(', ')}.` : ''
   return `${location} has the unknown property '${shorten(name)}'.${hint}${list}`
