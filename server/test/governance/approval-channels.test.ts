@@ -355,7 +355,13 @@ describe('messages', () => {
     await emailChannel(tenant)
     await world.post(CHANNELS, { type: 'slack', url: receiver.url }, tenant.headers)
     const agent_id = 'a\r\nBcc: evil@example.com\r\n\r\n<!channel> <https://evil.example|Approve> \u202etxt.exe'
-    await requestApproval(tenant, { preauth: { agent_id, merchant: { id: '"m\r\nX-Evil: 1' } } })
+    const merchant = '"m\r\nX-Evil: 1'
+    // The doors refuse such names now, and requests from before may have them.
+    const refused = { agent_id, merchant: { id: merchant }, amount_usdc: 1 }
+    expect((await world.post('/api/pre-auth', refused, tenant.headers)).status).toBe(400)
+    const approvalId = await requestApproval(tenant)
+    const rename = 'update approvals set agent_id = $2, merchant = $3 where id = $1'
+    await world.service.database.pool.query(rename, [approvalId, agent_id, merchant])
     await deliver()
     const [email] = mail.received
     expect(email!.to).toEqual(['boss@acme.example'])
