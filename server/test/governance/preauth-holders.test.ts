@@ -112,28 +112,6 @@ describe('the token of a pre-authorisation', () => {
   })
 })
 
-describe('a key that is bound to a spender', () => {
-  test('names no other agent on a pre-authorisation or a trade, but its own and lanes; an unbound key names any', async () => {
-    const { tenant, own, unbound } = await fleet()
-    const preauth = (headers: Headers, agent_id: string) =>
-      world.post('/api/pre-auth', { agent_id, merchant: SHOP, amount_usdc: 1 }, headers)
-    const trade = (headers: Headers, agent_id?: string) =>
-      world.post(
-        '/api/rh/run',
-        { tenant_id: tenant.tenantId, symbol: 'acme', instrument_type: 'spend', side: 'buy', quantity: 1, agent_id },
-        headers,
-      )
-    expectForbidden(await preauth(own.headers, 'rich'))
-    expectForbidden(await trade(own.headers, 'rich'))
-    for (const agent of ['fleet-7', 'comedian-v1', 'default'])
-      expect([(await preauth(own.headers, agent)).status, agent]).toEqual([201, agent])
-    expect((await preauth(unbound.headers, 'rich')).status).toBe(201)
-    for (const agent of ['fleet-7', 'comedian-v1', undefined])
-      expect([(await trade(own.headers, agent)).status < 300, agent]).toEqual([true, agent])
-    expect((await trade(unbound.headers, 'rich')).status).toBeLessThan(300)
-  })
-})
-
 describe('a key that was revoked while its request waited', () => {
   const INACTIVE = 'This can no longer be approved. The key that made the request is not active any more.'
 

@@ -241,14 +241,10 @@ export async function openTenant(service: Service, world: World, routedLanes: re
     return spender === preauth.agent_id ? null : spender
   }
 
-  /** The facts of an action, by the table "Who spends". Null when the key is bound to another spender or names another agent. */
+  /** The facts of an action, by the table "Who spends". Null when the key is bound to another spender. */
   function factsOf(action: Payable): Facts | null {
     const key = model.keys.get(ids.get(action.key)!)!
     if (key.spender !== null && action.spender !== undefined && action.spender !== key.spender) return null
-    // The lane of a run is nobody's name; elsewhere a bound key names its spender or a lane.
-    const namesAgent = action.do === 'preauth' || action.do === 'trade'
-    if (namesAgent && key.spender !== null && action.agent_id !== undefined)
-      if (action.agent_id !== key.spender && !(action.agent_id in PRICES)) return null
     const spender =
       action.spender ?? key.spender ?? (action.do === 'run' || action.do === 'loop' ? null : action.agent_id) ?? null
     const names = (...list: (string | null | undefined)[]) =>

@@ -21,7 +21,7 @@ import { isAuditRequired, requiredReview, smallestChanges, toCounterNeed } from 
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from './assessment-retry.ts'
 import { insertTradeDecision } from './decisions.ts'
 import type { Freeze } from './evaluate-rules.ts'
-import { agentNames, type PaymentFacts, readSpender, requireOwnAgent, type Tags } from './payment-facts.ts'
+import { agentNames, type PaymentFacts, readSpender, type Tags } from './payment-facts.ts'
 import { refusalCode } from './refusals.ts'
 
 /** Who trades: the key's tenant and bonds, and what the request names. */
@@ -98,7 +98,6 @@ export type TradeGovernanceDeps = {
   keys: Pick<Keys, 'encrypt' | 'decrypt'>
   rulesCache: RulesCache
   findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
-  isLane(agentId: string): boolean
   findCaller: FindCaller
 }
 
@@ -111,7 +110,6 @@ export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
     { agentId, spender, tags }: { agentId: string | null; spender: string | undefined; tags: Tags },
   ): TradeParty {
     const { tenantId, keyId, team } = caller
-    requireOwnAgent(caller, agentId, deps.isLane)
     return { tenantId, keyId, agentId, spender: readSpender(caller, spender, agentId), team, tags }
   },
 

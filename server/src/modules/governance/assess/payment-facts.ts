@@ -58,19 +58,6 @@ export function readSpender(
   return named ?? caller.spender ?? agentId
 }
 
-/**
- * A key that is bound to a spender pays as nobody else: the agent it names is its spender, or a lane, which the token of a
- * run names. Otherwise the mandates and lists of another agent would be its own.
- */
-export function requireOwnAgent(
-  caller: Pick<TenantCaller, 'spender'>,
-  agentId: string | null,
-  isLane: (agentId: string) => boolean,
-): void {
-  if (caller.spender === null || agentId === null || agentId === caller.spender || isLane(agentId)) return
-  throw forbidden(`This key is bound to the spender '${caller.spender}' and cannot name the agent '${agentId}'.`)
-}
-
 /** Which of the payments that a budget can apply to this one is. */
 export const paymentClasses = ['runs', 'payments', 'spend', 'trades'] as const
 export type PaymentClass = (typeof paymentClasses)[number]

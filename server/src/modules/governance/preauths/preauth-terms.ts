@@ -8,7 +8,6 @@ import {
   merchantNames,
   type PaymentFacts,
   readSpender,
-  requireOwnAgent,
   type Tags,
 } from '../assess/payment-facts.ts'
 import type { PreauthRow } from '../grants/grants.store.ts'
@@ -56,10 +55,9 @@ const MAX_TTL_SECONDS = 600
 export function readTerms(
   tenant: TenantCaller,
   input: PreauthInput,
-  service: { network: string; asset: string; payTo: string; isLane(agentId: string): boolean },
+  service: { network: string; asset: string; payTo: string },
 ): PreauthTerms {
   const network = input.network ?? service.network
-  requireOwnAgent(tenant, input.agent_id, service.isLane)
   return {
     agentId: input.agent_id,
     spender: readSpender(tenant, input.spender, input.agent_id)!,
