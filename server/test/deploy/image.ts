@@ -12,6 +12,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startEmbeddedPostgres } from '../../src/adapters/postgres/embedded.ts'
 import { createLog } from '../../src/platform/log.ts'
+import { hostPath } from '../packages/packed.ts'
 
 const NOBODY = 65_534
 const START_SECONDS = 60
@@ -22,7 +23,7 @@ chmodSync(root, 0o755)
 /** A stage of the image: a folder that stands for its root. */
 type Stage = { folder: string; workdir: string; env: Record<string, string>; command: string[] }
 
-const environment = { PATH: process.env.PATH!, HOME: process.env.HOME! }
+const environment = { PATH: hostPath(), HOME: process.env.HOME! }
 
 function buildImage(): Stage {
   const lines = readFileSync(join(repository, 'deploy/Dockerfile'), 'utf8').split('\n')

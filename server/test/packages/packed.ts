@@ -1,23 +1,34 @@
 import { execFile, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 
 /** Packs the packages of this repository and installs them outside it, as somebody does who has only npm. */
 const repository = resolve(import.meta.dirname, '../../..')
 export const PACKAGES = ['proof', 'sdk', 'cli', 'server']
 
-/** Without the variables by which `npm run` would tell an npm inside it where it is, and without those of the tests. */
-export const cleanEnv = (): Record<string, string> =>
-  Object.fromEntries(
+/**
+ * Without the variables by which `npm run` would tell an npm inside it where it is, and without those of the tests. Without
+ * the repository's own Node too, which `npm run` puts in front: npm finds its settings beside the Node that runs it.
+ */
+export const cleanEnv = (): Record<string, string> => ({
+  ...Object.fromEntries(
     Object.entries(process.env as Record<string, string>).filter(
       ([name]) =>
         !/^(npm_(?!config_(registry|cache)$)|INIT_CWD|NODE_|VITEST|TEST$|COUNTERSIGN_|NO_COLOR|FORCE_COLOR)/i.test(
           name,
         ),
     ),
-  )
+  ),
+  PATH: hostPath(),
+})
+
+export const hostPath = () =>
+  process.env
+    .PATH!.split(delimiter)
+    .filter((directory) => !directory.includes('node_modules'))
+    .join(delimiter)
 
 const execute = promisify(execFile)
 
