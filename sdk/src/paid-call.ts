@@ -14,7 +14,7 @@ import {
 import { toRefusal } from './governance-refusal.ts'
 import { type ApiResult, isObject, type Transport } from './http.ts'
 import { chooseTerms } from './payment-terms.ts'
-import { type Again, findRetry, retryDelayMs, sleep } from './retry.ts'
+import { type Again, findRetry, retryDelayMs, sleep, sleepUntil } from './retry.ts'
 import { type SignedPayment, signPayment } from './sign-payment.ts'
 
 /** A call that costs money, before anything is known about it. */
@@ -38,6 +38,8 @@ const EXPIRY_MARGIN_MS = 30_000
 /** The service forgets an idempotency key after 24 hours; a call from a wallet would then be made a second time. */
 const KEY_LIFETIME_MS = 23 * 3_600_000
 const MAX_PAYMENTS = 3
+/** Why the service does not begin with a payment that could expire before the work is done. It is waited out, then replaced. */
+const EXPIRES_TOO_SOON = 'invalid_exact_evm_payload_authorization_valid_before'
 const CALLS_BETWEEN_PRUNES = 100
 
 /** Fields that may be added to a call that is sent again; the service does not compare them. */
@@ -99,6 +101,15 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
         }
         if (response.status !== 402) throw await toError(record, response, body)
         if (!options.account || isFromWallet) throw new PaymentRequired(402, body)
+        if (payment && maySign && !record.outcome && body.reason === EXPIRES_TOO_SOON) {
+          const waitMs = expiryMs(payment) - Date.now()
+          if (waitMs > 0 && Date.now() + waitMs <= (deadline ?? until)) {
+            await sleepUntil(expiryMs(payment), signal).catch((error: unknown) => {
+              throw settlementUnknown(payment, error)
+            })
+            continue
+          }
+        }
         if (payment) await requireDeadPayment(record, payment, response, body, maySign)
         await addPayment(record, call, key, response, body)
       }

@@ -60,3 +60,8 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', stop, { once: true })
   })
 }
+
+/** In short steps, because a machine that sleeps stops its timers and not its clock. */
+export async function sleepUntil(timeMs: number, signal?: AbortSignal): Promise<void> {
+  while (Date.now() < timeMs) await sleep(Math.min(1_000, timeMs - Date.now()), signal)
+}

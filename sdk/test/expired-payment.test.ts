@@ -15,6 +15,12 @@ afterAll(() => paying?.close())
 afterAll(() => vi.useRealTimers())
 afterEach(() => proxy.setFault(() => 'none'))
 
+const tooSoon = {
+  error: 'payment_required',
+  reason: 'invalid_exact_evm_payload_authorization_valid_before',
+  accepts: [],
+}
+
 describe('a payment that has expired', () => {
   // Of client, service and chain alike, and never back: the time of a chain only grows.
   const expire = () => {
@@ -57,6 +63,20 @@ describe('a payment that has expired', () => {
     const client = payer.createClient({ store })
     expect(await client.resume()).toMatchObject([{ kind: 'run', error: expect.any(PaymentRejected) }])
     expect([await client.resume(), await store.names(), payer.signatures()]).toEqual([[], [], 1])
+  })
+
+  test('too soon for the service to begin with it is waited out and then replaced, in one call', async () => {
+    const payer = await startPayer()
+    let paid = 0
+    proxy.setFault((request) => {
+      if (!request.paid) return 'none'
+      paid += 1
+      if (paid === 1) setTimeout(expire, 300)
+      // An outage that leaves the payment less time than the service wants.
+      return paid === 1 ? { status: 402, body: { ...tooSoon } } : 'none'
+    })
+    const { run } = await payer.createClient().run(REQUEST)
+    expect([run.status, payer.signatures(), await payer.spent(), paid]).toEqual(['completed', 2, PRICE, 3])
   })
 
   test('by the clock of the client alone is not replaced', async () => {

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createTestDatabase, spawnService } from '../../server/test/harness.ts'
-import { createClient, createDevelopmentAccount, type PayingAccount, RunFailed, type RunResult } from '../src/client.ts'
+import {
+  createClient,
+  createDevelopmentAccount,
+  type PayingAccount,
+  type PaymentEvent,
+  RunFailed,
+  type RunResult,
+} from '../src/client.ts'
 import { fileStore } from '../src/file-store.ts'
 import { type Fault, type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { PRICE } from './paying-world.ts'
@@ -56,6 +63,7 @@ async function makeRuns(name: string, timeoutMs: number, chooseFault: (attempt: 
       return account.signTypedData(message)
     },
   }
+  const { body: jwks } = await service.get('/.well-known/jwks.json')
   const attempts = new Map<string, number>()
   proxy.setFault(({ paid, headers }) => {
     if (!paid) return 'none'
@@ -63,6 +71,16 @@ async function makeRuns(name: string, timeoutMs: number, chooseFault: (attempt: 
     attempts.set(key, (attempts.get(key) ?? 0) + 1)
     return chooseFault(attempts.get(key)!, key)
   })
+  const lastPayments = new Map<string, Date>()
+  let replaced = 0
+  let replacedEarly = 0
+  const notePayment = ({ idempotencyKey, validBefore }: PaymentEvent) => {
+    const last = lastPayments.get(idempotencyKey)
+    lastPayments.set(idempotencyKey, validBefore)
+    if (!last) return
+    replaced += 1
+    if (last.getTime() > Date.now()) replacedEarly += 1
+  }
   const store = fileStore(join(folder, name))
   const runIds = new Set<string>()
   let verified = 0
@@ -77,6 +95,8 @@ async function makeRuns(name: string, timeoutMs: number, chooseFault: (attempt: 
         allowDevelopmentChain: true,
         store,
         timeoutMs,
+        verify: { jwks },
+        hooks: { onPayment: notePayment },
       })
       const request = { task: `Say hello, number ${index}.`, agent_id: 'comedian-v1' }
       // Work that a killed process left undone is answered with "not charged"; the call is then made anew.
@@ -96,20 +116,21 @@ async function makeRuns(name: string, timeoutMs: number, chooseFault: (attempt: 
   const spent = funds - (await readBalance(account.address))
   const sent = [...attempts.values()].reduce((sum, count) => sum + count, 0)
   console.log(
-    `${name}: ${RUNS} runs, ${runIds.size} answers, ${verified} receipts verified, ${spent / PRICE} payments on the chain, ${signatures} signatures, ${sent} paid requests, ${interrupted} interrupted and not charged, ${((Date.now() - startedAt) / 1000).toFixed(1)} s`,
+    `${name}: ${RUNS} runs, ${runIds.size} answers, ${verified} receipts verified, ${spent / PRICE} payments on the chain, ${signatures} signatures, ${sent} paid requests, ${interrupted} interrupted and not charged, ${replaced} replaced after they had expired, ${((Date.now() - startedAt) / 1000).toFixed(1)} s`,
   )
-  expect({ answers: runIds.size, verified, spent, signatures }).toEqual({
+  expect({ answers: runIds.size, verified, spent, signatures, replacedEarly }).toEqual({
     answers: RUNS,
     verified: RUNS,
     spent: BigInt(RUNS) * PRICE,
-    signatures: RUNS + interrupted,
+    signatures: RUNS + interrupted + replaced,
+    replacedEarly: 0,
   })
   expect(sent).toBeGreaterThan(RUNS)
-  return { interrupted }
+  return { interrupted, replaced }
 }
 
 async function makeUninterruptedRuns(...values: Parameters<typeof makeRuns>) {
-  expect(await makeRuns(...values)).toEqual({ interrupted: 0 })
+  expect(await makeRuns(...values)).toEqual({ interrupted: 0, replaced: 0 })
 }
 
 /** The service may just be starting again. */
