@@ -526,7 +526,7 @@ describe('a link', () => {
     expect((await world.get(link)).text).toContain('<h1>Expired</h1>')
     await world.service.governance.sweepExpiredApprovals()
     expect((await approvalOf(tenant, id)).resolution).toBe('expired')
-    expect((await approve(link)).status).toBe(409)
+    expect((await approve(link)).status).toBe(410)
   })
 
   test.each([

@@ -96,6 +96,7 @@ export function createApprovalLinks(deps: ApprovalLinksDeps) {
     async decide(token: string, input: LinkDecision): Promise<LinkPage> {
       const { link, approval, decider } = await findOpenLink(token)
       const now = deps.clock.now()
+      if (approval.resolution === 'expired') throw expired('This link has expired; nothing was decided.')
       if (approval.status !== 'pending') throw conflict(`This approval is already resolved: ${approval.resolution}.`)
       if (link.used_at !== null) throw conflict('This link was used; it takes one decision.')
       if (link.expires_at <= now || approval.expiresAt <= now)
