@@ -345,7 +345,7 @@ export const recipes: Record<string, Recipe> = {
   getLogCheckpoint: nothing,
   getLogTile: async (world) => {
     await receiptOf(world)
-    return { params: { '*': '0/000.p/1' } }
+    return { params: { tile: '0/000.p/1' } }
   },
   getLogConsistency: async (world) => {
     await receiptOf(world)
