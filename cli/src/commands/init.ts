@@ -47,10 +47,12 @@ export const initCommand = () =>
         SIGNING_KEY: secret(),
         ENCRYPTION_KEY: secret(),
       }
-      const given = Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== undefined)
-      checkSettings(Object.fromEntries(given))
+      const chosenSettings = Object.entries(settings).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined,
+      )
+      checkSettings(Object.fromEntries(chosenSettings))
       if (options.force) rmSync(options.out, { force: true })
-      const lines = given.map(([name, value]) => `${name}=${quote(value)}`)
+      const lines = chosenSettings.map(([name, value]) => `${name}=${quote(value)}`)
       writeFileSync(options.out, `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' })
       console.log(
         `${options.out} is written (mode 0600); keep a copy of its secrets. Start: countersign serve --env-file ${options.out}`,

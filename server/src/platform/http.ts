@@ -337,11 +337,14 @@ async function authenticate(deps: HttpDeps, request: FastifyRequest) {
     return
   }
   request.caller = await readCaller(deps, request)
-  if (auth === 'optional' && request.caller.kind === 'guest') return
-  if (request.caller.kind === 'guest' && /^bearer /i.test(request.headers.authorization ?? ''))
+  const isGuest = request.caller.kind === 'guest'
+  // Whoever meant to send the key must not be served as a guest, whom no rule of the tenant binds.
+  const misplacedKey = auth === 'optional' ? /^bearer +csk_/i : /^bearer /i
+  if (isGuest && misplacedKey.test(request.headers.authorization ?? ''))
     throw unauthorized(
       'A valid X-API-Key is required: send the key in the header X-API-Key, not as Authorization: Bearer.',
     )
+  if (auth === 'optional' && isGuest) return
   if (scope) requireScope(request.caller, ...([scope].flat() as KeyScope[]))
   else requireTenant(request.caller)
 }

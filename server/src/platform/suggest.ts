@@ -1,9 +1,9 @@
 /** The candidates that a misspelt or half-remembered word probably meant, best first; none when nothing is near. */
 export function suggest(word: string, candidates: readonly string[], count = 1): string[] {
-  const wanted = word.slice(0, MAX_LENGTH).toLowerCase()
+  const query = word.slice(0, MAX_LENGTH).toLowerCase()
   return candidates
-    .map((candidate) => ({ candidate, score: distance(wanted, candidate.toLowerCase()) }))
-    .filter(({ candidate, score }) => score <= Math.max(2, Math.ceil(candidate.length / 3)) && score < wanted.length)
+    .map((candidate) => ({ candidate, score: distance(query, candidate.toLowerCase()) }))
+    .filter(({ candidate, score }) => score <= Math.max(2, Math.ceil(candidate.length / 3)) && score < query.length)
     .sort((a, b) => a.score - b.score)
     .slice(0, count)
     .map(({ candidate }) => candidate)

@@ -56,10 +56,11 @@ function unknownProperty(location: string, name: string, { parentSchema }: Valid
   const form = parentSchema?.['x-form']
   if (parentSchema?.patternProperties)
     return `${location} has a name that is not allowed${form ? `: a name has ${form}` : ''}.`
-  const known = Object.keys(parentSchema?.properties ?? {})
-  const alias = otherNames.get(name)?.find((other) => known.includes(other))
-  const hint = alias === undefined ? didYouMean(name, known) : ` Did you mean '${alias}'?`
-  const list = hint === '' && known.length > 0 && known.length <= MAX_LISTED ? ` It takes ${known.join(', ')}.` : ''
+  const properties = Object.keys(parentSchema?.properties ?? {})
+  const alias = otherNames.get(name)?.find((other) => properties.includes(other))
+  const hint = alias === undefined ? didYouMean(name, properties) : ` Did you mean '${alias}'?`
+  const list =
+    hint === '' && properties.length > 0 && properties.length <= MAX_LISTED ? ` It takes ${properties.join(', ')}.` : ''
   return `${location} has the unknown property '${shorten(name)}'.${hint}${list}`
 }
 

@@ -69,6 +69,12 @@ const mistakes: Mistake[] = [
     status: 401,
     says: [/X-API-Key/, /Bearer/],
   },
+  {
+    name: 'a bearer token instead of the key on a paid call, which would run as a guest outside the rules of its tenant',
+    send: () => post('/api/run', { task: 'Tell a joke.' }, { authorization: `Bearer ${tenant.apiKey}` }),
+    status: 401,
+    says: [/X-API-Key/, /Bearer/],
+  },
   { name: 'no key', send: () => get('/api/runs', {}), status: 401, says: [/X-API-Key/, /\/api\/onboard/] },
   { name: 'a wrong key', send: () => get('/api/runs', { 'x-api-key': 'csk_nope' }), status: 401, says: [/API key/] },
   {

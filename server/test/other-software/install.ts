@@ -7,13 +7,6 @@ import { overrides } from './packages.ts'
 
 const run = promisify(execFile)
 
-/** Without a way to npm's registry nothing can be installed, which says nothing about this repository. */
-export const hasRegistry = (): Promise<boolean> =>
-  run('npm', ['ping'], { timeout: 20_000 }).then(
-    () => true,
-    () => false,
-  )
-
 /** Installs packages into a folder of their own; install scripts are not run. */
 export async function installPackages(packages: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-other-software-'))

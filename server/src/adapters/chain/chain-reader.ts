@@ -72,10 +72,10 @@ export function createChainReader({ request, lookbackBlocks = DEFAULT_LOOKBACK_B
 
     async findTransfers({ asset, from, to, value, after }) {
       const topics = [TOPIC.transfer, `0x${encodeWord(from)}`, `0x${encodeWord(to)}`]
-      const found: RpcLog[] = []
+      const transfers: RpcLog[] = []
       for await (const logs of searchLogs({ address: asset, topics }))
-        found.unshift(...logs.filter((log) => isTransfer(log) && BigInt(log.data) === value))
-      const newest = found.slice(-MAX_FOUND_TRANSFERS)
+        transfers.unshift(...logs.filter((log) => isTransfer(log) && BigInt(log.data) === value))
+      const newest = transfers.slice(-MAX_FOUND_TRANSFERS)
       const minedAt = new Map<string, bigint>()
       for (const { blockNumber } of newest) {
         if (minedAt.has(blockNumber)) continue

@@ -115,14 +115,14 @@ export function unlistedNames(list: PayeeList, payee: Payee): string[] {
   const { entries, kinds } = compileList(list)
   const isListed = ({ forms }: PayeeName) => forms.some((form) => entries.has(form))
   const names = payeeNames(payee)
-  const isGiven = payee.kind === 'preauth' || payee.kind === 'action'
+  const isFromRequest = payee.kind === 'preauth' || payee.kind === 'action'
   const isOwn = names[0] !== undefined && isOwnMerchant(names[0].text)
-  const isKnown = (name: PayeeName) => !isGiven || (isOwn && (name === names[0] || name.kind === 'address'))
-  const known = names.filter(isKnown)
-  const given = names.filter((name) => !isKnown(name))
-  const unlisted = given.filter((name) => kinds.has(name.kind) && !isListed(name))
-  if (known.length > 0 && !known.some(isListed)) unlisted.unshift(known[0]!)
+  const isServiceName = (name: PayeeName) => !isFromRequest || (isOwn && (name === names[0] || name.kind === 'address'))
+  const serviceNames = names.filter(isServiceName)
+  const requestNames = names.filter((name) => !isServiceName(name))
+  const unlisted = requestNames.filter((name) => kinds.has(name.kind) && !isListed(name))
+  if (serviceNames.length > 0 && !serviceNames.some(isListed)) unlisted.unshift(serviceNames[0]!)
   if (unlisted.length === 0 && !names.some(isListed))
-    unlisted.push(...given.filter(({ kind }) => kind === names[0]?.kind))
+    unlisted.push(...requestNames.filter(({ kind }) => kind === names[0]?.kind))
   return [...new Map(unlisted.map((name) => [name.forms[0], name.text])).values()]
 }
