@@ -17,6 +17,7 @@ const facts: PaymentFacts = {
   action: 'run',
   agentId: 'writer-v1',
   spender: null,
+  lane: 'writer-v1',
   team: null,
   keyId: 'key_2',
   tags: {},

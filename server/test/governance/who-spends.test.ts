@@ -148,6 +148,129 @@ describe('mandates bind, named or not', () => {
   })
 })
 
+describe('an agent_id beside the spender gives no permission', () => {
+  const upTo = (max: number) => ({ type: 'payment.amount_range', currency: 'USDC', max })
+  const spend = (tenant: Tenant, body: Body = {}) =>
+    post(
+      '/api/rh/run',
+      { tenant_id: tenant.tenantId, instrument_type: 'spend', symbol: 'acme', side: 'buy', quantity: 10, ...body },
+      tenant,
+    )
+  const poorAndRich = async () => {
+    const tenant = await richTenant(world)
+    return { tenant, poor: await boundKey(tenant, { spender: 'poor' }) }
+  }
+
+  test("a key bound to a spender does not pay under another agent's mandate, named or not, nor does an explicit spender", async () => {
+    const { tenant, poor } = await poorAndRich()
+    await mandate(tenant, { agent_id: 'poor', constraints: [upTo(0.001)] })
+    const rich = await mandate(tenant, { agent_id: 'rich', constraints: [upTo(50)] })
+    expect((await preauth(poor, { agent_id: 'rich' })).status).toBe(422)
+    expect((await preauth(poor, { agent_id: 'rich', mandate_id: rich })).status).toBe(422)
+    expect((await preauth(poor, { agent_id: 'rich', merchant: { id: 'countersign' } })).status).toBe(422)
+    expect((await preauth(tenant, { agent_id: 'rich', spender: 'poor' })).status).toBe(422)
+    expect((await spend(poor, { agent_id: 'rich' })).status).toBe(422)
+    expect((await spend(poor, { agent_id: 'rich', mandate_id: rich })).status).toBe(422)
+    expect((await run(world, poor, { mandate_id: rich })).status).toBe(429)
+    expect((await preauth(tenant, { agent_id: 'rich' })).body.mandate_id).toBe(rich)
+    expect((await preauth(poor, { agent_id: 'rich', amount_usdc: 0.0005 })).status).toBe(201)
+  })
+
+  test('require_mandate is not met by the mandate of another agent, and no mandate of another agent binds', async () => {
+    const { tenant, poor } = await poorAndRich()
+    await mandate(tenant, { agent_id: 'rich', constraints: [upTo(0.001)] })
+    expect((await preauth(poor, { agent_id: 'rich' })).body.mandate_id).toBeNull()
+    await policy(tenant, { constraints: { require_mandate: true } })
+    const refusal = await preauth(poor, { agent_id: 'rich', amount_usdc: 0.0005 })
+    expect([refusal.status, refusal.body.decided_by?.rule]).toEqual([422, 'require_mandate'])
+    expect((await spend(poor, { agent_id: 'rich', quantity: 0.0005 })).status).toBe(422)
+  })
+
+  for (const [name, body] of [
+    ['allowed_agents', { constraints: { allowed_agents: ['rich'] } }],
+    ['an allow rule', { name: 'p', rules: [{ field: 'agent_id', op: '=', value: 'rich', effect: 'allow' }] }],
+    [
+      'an allow rule with a list',
+      { name: 'p', rules: [{ field: 'agent_id', op: 'in', value: ['rich'], effect: 'allow' }] },
+    ],
+    [
+      'a deny rule for all others',
+      { name: 'p', rules: [{ field: 'agent_id', op: '!=', value: 'rich', effect: 'deny' }] },
+    ],
+  ] as const)
+    test(`${name} does not let a bound key pass as the agent it names`, async () => {
+      const { tenant, poor } = await poorAndRich()
+      await policy(tenant, body)
+      expect((await preauth(poor, { agent_id: 'rich' })).status).toBe(422)
+      expect((await spend(poor, { agent_id: 'rich' })).status).toBe(422)
+      expect((await preauth(tenant, { agent_id: 'rich', spender: 'poor' })).status).toBe(422)
+      expect((await preauth(tenant, { agent_id: 'rich' })).status).toBe(201)
+      expect((await spend(tenant, { agent_id: 'rich' })).status).toBe(200)
+    })
+
+  test('what restricts is about both names: lists and rules that deny, freezes and budgets', async () => {
+    const { tenant, poor } = await poorAndRich()
+    const { tenantId } = tenant
+    for (const body of [
+      { constraints: { denied_agents: ['rich'] } },
+      { name: 'p', rules: [{ field: 'agent_id', op: '=', value: 'rich', effect: 'deny' }] },
+      { name: 'p', rules: [{ field: 'agent_id', op: '!=', value: 'rich', effect: 'allow' }] },
+      { identity_type: 'agent', agent_id: 'rich', constraints: { max_per_run_usdc: 0.001 } },
+    ]) {
+      const id = await policy(tenant, body)
+      expect((await preauth(poor, { agent_id: 'rich' })).status, JSON.stringify(body)).toBe(422)
+      await world.call('DELETE', `/api/policies/${id}`, undefined, tenant.headers)
+    }
+    await budget(tenant, { budget_id: `rich-${tenantId}`, scope: { type: 'agent', id: 'rich' }, limit_usdc: 5 })
+    expect((await preauth(poor, { agent_id: 'rich', amount_usdc: 3 })).status).toBe(201)
+    expect((await preauth(poor, { agent_id: 'rich', amount_usdc: 3 })).status).toBe(422)
+    await post('/api/control-tower', { action: 'freeze', agent_id: 'rich', reason: 'r' }, tenant)
+    expect((await preauth(poor, { agent_id: 'rich', amount_usdc: 0.1 })).status).toBe(422)
+  })
+
+  test('a lane permits where it runs: on a run, a loop and the pre-authorisation of one, and nowhere else', async () => {
+    const { tenant, poor } = await poorAndRich()
+    await policy(tenant, { constraints: { allowed_agents: ['comedian-v1'] } })
+    expect((await run(world, poor)).status).toBe(200)
+    const own = { agent_id: 'comedian-v1', merchant: { id: 'countersign' } }
+    const opened = await preauth(poor, own)
+    expect(opened.status, opened.text).toBe(201)
+    expect((await run(world, poor, { preauth_token: opened.body.token })).status).toBe(200)
+    expect((await preauth(poor, { agent_id: 'comedian-v1' })).status).toBe(422)
+    expect((await spend(poor, { agent_id: 'comedian-v1' })).status).toBe(422)
+  })
+
+  test('the policy of another agent gives a trade no larger limits, and cannot be named for it', async () => {
+    const { tenant, poor } = await poorAndRich()
+    const large = await policy(tenant, {
+      identity_type: 'agent',
+      agent_id: 'rich',
+      selectable: true,
+      constraints: { allowed_instruments: ['spend'], require_approval_above_usdc: 4000, max_notional_usdc: 5000 },
+    })
+    expect((await spend(tenant, { agent_id: 'rich', quantity: 1500 })).status).toBe(200)
+    expect((await spend(poor, { quantity: 1500 })).status).toBe(202)
+    expect((await spend(poor, { agent_id: 'rich', quantity: 1500 })).status).toBe(202)
+    expect((await spend(poor, { agent_id: 'rich', quantity: 1500, policy_id: large })).status).toBe(400)
+  })
+
+  test('a pre-authorisation that waits is judged by the same names when it is approved', async () => {
+    const { tenant, poor } = await poorAndRich()
+    await policy(tenant, { constraints: { require_approval_above_usdc: 0.5 } })
+    const waiting = await preauth(poor, { agent_id: 'rich' })
+    expect(waiting.body.status).toBe('pending_approval')
+    await policy(tenant, { constraints: { allowed_agents: ['rich'] } })
+    const officer = await world.post(
+      `/api/admin/tenants/${tenant.tenantId}/keys`,
+      { scopes: ['read', 'control'] },
+      { 'x-admin-key': world.service.adminKey },
+    )
+    const decision = { approval_id: waiting.body.approval_id, decision: 'approve' }
+    const approved = await world.post('/api/approvals', decision, { 'x-api-key': officer.body.api_key })
+    expect(approved.status, approved.text).toBe(409)
+  })
+})
+
 describe('one spender', () => {
   test('a key that is bound to a spender cannot name another, at no door', async () => {
     const tenant = await richTenant(world)

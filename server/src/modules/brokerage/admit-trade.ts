@@ -111,6 +111,7 @@ export const createAdmitTrade =
           killSwitch: killSwitch.engagedAt !== null,
           freeze,
           agentNames: agentNamesOf(party),
+          spender: party.spender,
           now,
         }
         const checks = runRiskChecks(facts)

@@ -79,14 +79,14 @@ export function decideVerdict(checks: readonly Check[], overridden: boolean, ass
 const checkKillSwitch = (facts: RiskFacts) =>
   buildCheck('kill_switch', !facts.killSwitch, false, facts.killSwitch, 'Trading is switched off for this tenant.')
 
-function checkAgent({ policy, agentNames, freeze }: RiskFacts): Check | null {
+function checkAgent({ policy, agentNames, spender, freeze }: RiskFacts): Check | null {
   const [first] = agentNames
   if (first === undefined) return null
   if (freeze?.agentId) {
     return buildCheck('agent', false, 'not frozen', freeze.agentId, `Agent '${freeze.agentId}' is frozen.`)
   }
   const isListed = (list: readonly string[]) => agentNames.some((name) => list.includes(name))
-  const allowed = policy.allowedAgents === null || isListed(policy.allowedAgents)
+  const allowed = policy.allowedAgents === null || policy.allowedAgents.includes(spender ?? first)
   const ok = allowed && !isListed(policy.deniedAgents)
   const reason = `${policy.name} does not let '${first}' trade.`
   return buildCheck('agent', ok, formatList(policy.allowedAgents), first, reason)

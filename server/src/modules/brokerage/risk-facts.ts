@@ -35,6 +35,7 @@ export type RiskFacts = {
   duplicateClientOrderId: boolean
   killSwitch: boolean
   agentNames: readonly string[]
+  spender: string | null
   freeze: Freeze | undefined
   /** How the tenant's mandates, policies and budgets judge the trade. */
   assessment: TradeAssessment

@@ -84,6 +84,8 @@ export type Facts = {
   keyId: string
   lane: string | null
   agentNames: string[]
+  /** The names that let the payment pass: the spender, and the lane where one runs. */
+  permittingNames: string[]
   spender: string | null
   team: string | null
   tags: Record<string, string>
@@ -280,9 +282,11 @@ export function createGovernanceModel() {
     }
     if (rule.field === 'merchant')
       for (const missing of missingPayee(values.map(String), facts, rule.effect === 'allow')) return { missing }
-    const names = namesOf(rule.field, facts)
-    if (!Array.isArray(names)) return names
     const positive = rule.op === 'eq' || rule.op === 'in'
+    const all = namesOf(rule.field, facts)
+    if (!Array.isArray(all)) return all
+    // What lets only the named agents pass is about the names that permit.
+    const names = rule.field === 'agent_id' && (rule.effect === 'allow') === positive ? facts.permittingNames : all
     if (rule.field === 'merchant' && (rule.effect === 'allow') === positive)
       return allowsPayee(values.map(String), facts) === positive
     if (rule.op === 'eq' || rule.op === 'in') return names.some((name) => values.includes(name))
@@ -322,7 +326,7 @@ export function createGovernanceModel() {
   /** Why a mandate does not fit, or null when it does. */
   function misfit(mandate: Mandate, facts: Facts, now: number, counted = true): string | null {
     if (mandate.revoked || now < mandate.startsAt || now >= mandate.expiresAt) return 'not active'
-    if (mandate.agentId !== null && !facts.agentNames.includes(mandate.agentId)) return 'agent_id'
+    if (mandate.agentId !== null && !facts.permittingNames.includes(mandate.agentId)) return 'agent_id'
     if (mandate.holderKeyId !== null && mandate.holderKeyId !== facts.keyId) return 'holder_key_id'
     if (mandate.amountMax !== null && facts.amountMicro > mandate.amountMax) return 'payment.amount_range'
     if (mandate.amountMin !== null && facts.amountMicro < mandate.amountMin) return 'payment.amount_range'
@@ -362,7 +366,7 @@ export function createGovernanceModel() {
               !mandate.revoked &&
               mandate.startsAt <= now &&
               now < mandate.expiresAt &&
-              (mandate.agentId === null || facts.agentNames.includes(mandate.agentId)),
+              (mandate.agentId === null || facts.permittingNames.includes(mandate.agentId)),
           )
     const refusals: Refusal[] = []
     if (facts.agentNames.length === 0 && facts.mandateId === null)
@@ -394,8 +398,12 @@ export function createGovernanceModel() {
     (['allowed_instruments', 'denied_instruments', 'max_notional_usdc'] as const).some(
       (constraint) => constraints[constraint] !== undefined,
     )
-  const givesLimits = (policy: Policy, { instrument }: Facts) =>
-    instrument === null || (speaksOfTrades(policy) && !tradeDefaults.has(instrument.type))
+  /** Limits of trades replace the default ones, so a policy for an agent gives them to that spender alone. */
+  const isOfSpender = ({ identity }: Policy, { permittingNames }: Facts) =>
+    identity.type !== 'agent' || permittingNames.includes(identity.id!)
+  const givesLimits = (policy: Policy, facts: Facts) =>
+    facts.instrument === null ||
+    (speaksOfTrades(policy) && isOfSpender(policy, facts) && !tradeDefaults.has(facts.instrument.type))
   const limitsOf = (policy: Policy, facts: Facts) =>
     !givesLimits(policy, facts)
       ? []
@@ -436,7 +444,12 @@ export function createGovernanceModel() {
       const list = constraints[rule]
       if (list === undefined) continue
       if (agentNames.length === 0) missing(rule, 'agent_id')
-      else deny(rule, agentNames.some((name) => list.includes(name)) === (rule === 'denied_agents'))
+      else if (rule === 'denied_agents')
+        deny(
+          rule,
+          agentNames.some((name) => list.includes(name)),
+        )
+      else deny(rule, !facts.permittingNames.some((name) => list.includes(name)))
     }
     for (const rule of ['allowed_merchants', 'denied_merchants'] as const) {
       const list = constraints[rule]
@@ -540,7 +553,8 @@ export function createGovernanceModel() {
     const tradePeople = Math.max(
       1,
       ...[...policies.values()]
-        .filter((policy) => speaksOfTrades(policy) && selects(policy.identity, facts) === 'yes')
+        .filter((policy) => speaksOfTrades(policy) && isOfSpender(policy, facts))
+        .filter((policy) => selects(policy.identity, facts) === 'yes')
         .map(({ constraints }) => constraints.approvals_required ?? 1),
     )
     for (const policy of policies.values()) {

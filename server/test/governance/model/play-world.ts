@@ -266,6 +266,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
           kind: 'runs',
           lane,
           agentNames: names(lane, spender),
+          permittingNames: names(lane, spender),
           merchantNames: ['countersign', payTo],
           namesGiven: false,
           payToKnown: true,
@@ -284,6 +285,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
           kind: 'payments',
           lane: null,
           agentNames: names(action.agent_id, spender),
+          permittingNames: names(ours && action.agent_id in PRICES ? action.agent_id : null, spender),
           merchantNames: names(id, url && new URL(url).host, ours ? payTo : pay_to),
           namesGiven: true,
           payToKnown: pay_to !== undefined || ours,
@@ -300,6 +302,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
           kind: action.instrument === 'spend' ? 'spend' : 'trades',
           lane: null,
           agentNames: names(action.agent_id, spender),
+          permittingNames: names(spender),
           merchantNames: action.instrument === 'spend' ? [action.merchant] : [CRYPTO_BROKER],
           namesGiven: false,
           payToKnown: true,
@@ -550,6 +553,7 @@ async function playAction(
             ...ownFacts,
             spender: tokenSpender,
             agentNames: [...new Set([...ownFacts.agentNames, tokenSpender])],
+            permittingNames: [...new Set([...ownFacts.permittingNames, tokenSpender])],
           }
         const usable =
           reservation.state === 'reserved' &&

@@ -228,6 +228,7 @@ const runFacts = (
   kind,
   action,
   agentId: offer.agentId,
+  lane: offer.agentId,
   spender: caller.kind === 'tenant' ? readRunSpender(caller, spender, preauth) : null,
   team: caller.kind === 'tenant' ? caller.team : null,
   keyId: caller.kind === 'tenant' ? caller.keyId : null,

@@ -229,7 +229,8 @@ const toTradingPolicy = (policy: Policy, status: string, trade: GovernedTrade): 
   status,
   mode: policy.mode,
   identityType: policy.identity_type,
-  isForTrade: appliesTo(policy, tradeFacts(trade)),
+  // Limits of a policy replace those of the default, so a policy for an agent is for the spender alone.
+  isForTrade: appliesTo(policy, { ...tradeFacts(trade), agentId: trade.party.spender }),
   contentHash: policy.content_hash,
   selectable: policy.selectable ?? false,
   constraints: policy.constraints,
@@ -239,6 +240,7 @@ const tradeFacts = ({ party, type, symbol, payees, amountMicro, leverage, at }: 
   kind: 'trade',
   action: 'trade',
   agentId: party.agentId,
+  lane: null,
   spender: party.spender,
   team: party.team,
   keyId: party.keyId,

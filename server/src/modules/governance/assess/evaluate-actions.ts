@@ -65,6 +65,8 @@ function actionFacts(action: Action, { keyId, agentId }: { keyId: string; agentI
     kind: 'action',
     action: text('type') ?? text('action') ?? 'action',
     agentId: text('agent_id') ?? agentId,
+    // Nothing is executed, so every name that the action gives counts.
+    lane: text('agent_id') ?? agentId,
     spender: text('spender') ?? null,
     team: null,
     keyId,

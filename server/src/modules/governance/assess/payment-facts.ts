@@ -8,6 +8,8 @@ export type PaymentFacts = {
   /** The lane of a run; elsewhere the agent that the request names; null for a trade that names none. */
   agentId: string | null
   spender: string | null
+  /** The lane that runs, or for which a pre-authorisation of ours is; null where the payment is no run's. */
+  lane: string | null
   team: string | null
   keyId: string | null
   tags: Tags
@@ -39,6 +41,17 @@ export const TAG_NAME = '[A-Za-z0-9_.-]{1,64}'
 export const agentNames = ({ agentId, spender }: Pick<PaymentFacts, 'agentId' | 'spender'>): string[] => [
   ...new Set([agentId, spender].filter((name) => name !== null)),
 ]
+
+/**
+ * The names by which a mandate, a list or a rule lets the payment pass. An agent that is named beside the spender is only a
+ * claim of the caller, so it permits nothing, except the lane of a run.
+ */
+export const permittingNames = ({
+  agentId,
+  spender,
+  lane,
+}: Pick<PaymentFacts, 'agentId' | 'spender' | 'lane'>): string[] =>
+  agentNames({ agentId: lane, spender: spender ?? agentId })
 
 /** In records, a payment that names no spender is its key's. */
 const KEY_PREFIX = 'key:'

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import { pattern, plainName } from '../../../platform/schema.ts'
-import { agentNames, isAddress, type PaymentFacts } from '../assess/payment-facts.ts'
+import { isAddress, type PaymentFacts, permittingNames } from '../assess/payment-facts.ts'
 import { type CounterDemand, type CounterState, evaluateDemand } from '../counters/limit-counters.ts'
 import { periodOf, type Window } from '../counters/windows.ts'
 import { findPayee, type PayeeList, unlistedNames } from '../rules/payee-names.ts'
@@ -263,7 +263,7 @@ function compareAmounts(a: bigint | undefined, b: bigint | undefined): number {
 
 /** Whether the mandate binds the payment: it is in force, and for one of the payment's agents or for the whole tenant. */
 export const binds = (mandate: Mandate, facts: PaymentFacts): boolean =>
-  isInForce(mandate, facts.at) && (mandate.agent_id === null || agentNames(facts).includes(mandate.agent_id))
+  isInForce(mandate, facts.at) && (mandate.agent_id === null || permittingNames(facts).includes(mandate.agent_id))
 
 /** Whether the mandate would bind some agent's payment at this time. */
 export const bindsAgent = (mandate: Mandate, { at }: PaymentFacts): boolean =>
@@ -293,7 +293,7 @@ function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts): Finding {
       `The mandate '${mandate.name}' expired at ${mandate.expires_at.toISOString()}.`,
       'Use a mandate that has not expired.',
     )
-  if (mandate.agent_id !== null && !agentNames(facts).includes(mandate.agent_id))
+  if (mandate.agent_id !== null && !permittingNames(facts).includes(mandate.agent_id))
     return block(
       `The mandate '${mandate.name}' is for the agent '${mandate.agent_id}'.`,
       `Pay as the agent '${mandate.agent_id}'.`,

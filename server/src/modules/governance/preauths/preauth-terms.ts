@@ -116,12 +116,13 @@ function readAsset(asset: string | undefined, network: string, service: { networ
 export const preauthFacts = (
   terms: Pick<PreauthTerms, 'agentId' | 'spender' | 'team' | 'tags' | 'amountMicro' | 'merchant' | 'network'>,
   keyId: string,
-  service: { payTo: string },
+  service: { payTo: string; isLane(agentId: string): boolean },
   at: Date,
 ): PaymentFacts => ({
   kind: 'preauth',
   action: 'pre-auth',
   agentId: terms.agentId,
+  lane: preauthLane(terms, service),
   spender: terms.spender,
   team: terms.team,
   keyId,
@@ -134,6 +135,12 @@ export const preauthFacts = (
   at,
   preauthorised: true,
 })
+
+/** The lane of the run that a pre-authorisation is for; null when it is for another merchant. */
+export const preauthLane = (
+  { agentId, merchant }: Pick<PreauthTerms, 'agentId' | 'merchant'>,
+  { isLane }: { isLane(agentId: string): boolean },
+): string | null => (isOwnMerchant(merchant.id) && isLane(agentId) ? agentId : null)
 
 /** The address of this service is known without being named. */
 export const toPayee = (merchant: Merchant, payTo: string): Merchant =>

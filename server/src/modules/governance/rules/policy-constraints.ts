@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import { plainName } from '../../../platform/schema.ts'
-import { agentNames, type PaymentFacts } from '../assess/payment-facts.ts'
+import { agentNames, type PaymentFacts, permittingNames } from '../assess/payment-facts.ts'
 import type { Window } from '../counters/windows.ts'
 import { exactName, findName, instrumentName, looseName } from './name-list.ts'
 import { findPayee, unlistedNames } from './payee-names.ts'
@@ -118,7 +118,7 @@ const evaluators: {
   [C in keyof Constraints]?: (value: NonNullable<Constraints[C]>, facts: PaymentFacts) => Finding | undefined
 } = {
   max_per_run_usdc: (max, { amountMicro }) => evaluateMaximum('max_per_run_usdc', amountMicro, toMicro(max)),
-  allowed_agents: (allowed, facts) => allowNames('allowed_agents', 'agent', agentNames(facts), allowed, exactName),
+  allowed_agents: (allowed, facts) => allowNames('allowed_agents', 'agent', permittingNames(facts), allowed, exactName),
   denied_agents: (denied, facts) => denyNames('denied_agents', 'agent', agentNames(facts), denied, looseName),
   allowed_merchants: (allowed, facts) =>
     evaluateAllowList('allowed_merchants', 'merchant', facts.merchants[0], allowed, {

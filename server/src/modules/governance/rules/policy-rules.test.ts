@@ -10,6 +10,7 @@ const facts = (changes: Partial<PaymentFacts> = {}): PaymentFacts => ({
   action: 'preauth',
   agentId: 'writer',
   spender: 'fleet',
+  lane: null,
   team: null,
   keyId: 'key_1',
   tags: { project: 'apollo' },
@@ -61,7 +62,7 @@ test.each([
     [allow('amount_usdc', '<=', 0.1), allow('hour_utc', '>=', 9)],
     { retry_at: '2026-11-16T09:00:00.000Z' },
   ],
-  ['a value for another', [allow('agent_id', '=', 'x')], { path: 'rules[0].value', from: 'x', to: 'writer' }],
+  ['a value for another', [allow('agent_id', '=', 'x')], { path: 'rules[0].value', from: 'x', to: 'fleet' }],
 ] as const)('%s', (_, rules, change) => {
   expect(evaluate(rules as readonly RuleInput[])).toMatchObject({ verdict: 'blocked', smallest_change: change })
 })

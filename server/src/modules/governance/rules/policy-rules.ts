@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import { plainName } from '../../../platform/schema.ts'
-import { agentNames, type PaymentFacts, TAG_NAME } from '../assess/payment-facts.ts'
+import { agentNames, type PaymentFacts, permittingNames, TAG_NAME } from '../assess/payment-facts.ts'
 import { exactName, instrumentName, looseName } from './name-list.ts'
 import { findPayee, unlistedNames } from './payee-names.ts'
 import { INSTRUMENT_TYPES, isInstrumentType, requireNetwork } from './possible-values.ts'
@@ -193,14 +193,20 @@ function normalizerOf(rule: Rule): (value: string | number) => Comparable {
   }
 }
 
+/** The value that the rule compares. A rule that lets only listed agents pass compares the names that permit. */
+const readValue = (rule: Rule, facts: PaymentFacts): ReturnType<Field['read']> => {
+  const { type, read } = fieldOf(rule.field)
+  return type === 'names' && isAllowList(rule) ? permittingNames(facts) : read(facts)
+}
+
 /**
  * A merchant and an agent have several names: they equal a value when any of their names does, and differ when all do. A merchant
  * that must be among the values is read as by a list of allowed merchants.
  */
 const matches = (rule: Rule, facts: PaymentFacts): boolean => {
-  const { field, op } = rule
-  const { type, read } = fieldOf(field)
-  const actual = read(facts)
+  const { op } = rule
+  const { type } = fieldOf(rule.field)
+  const actual = readValue(rule, facts)
   if (actual === undefined || actual === null) return false
   const values = compileRule(rule)
   const isNegated = op === 'ne' || op === 'not_in'
@@ -222,7 +228,7 @@ const isNames = (value: Comparable | readonly string[]): value is readonly strin
 
 /** What the trace says of a rule: its value, or of a list the number of entries and the one that matched. */
 function traceOf(rule: Rule, facts: PaymentFacts): Pick<Finding, 'asked' | 'limit' | 'matched'> {
-  const asked = readFieldForDisplay(rule.field, facts)
+  const asked = readForDisplay(rule, facts)
   if (!Array.isArray(rule.value)) return { asked, limit: rule.value }
   const matched = matchedValue(rule, facts)
   return { asked, limit: { entries: rule.value.length }, ...(matched !== undefined && { matched }) }
@@ -230,14 +236,14 @@ function traceOf(rule: Rule, facts: PaymentFacts): Pick<Finding, 'asked' | 'limi
 
 /** The name of the payment that a list has. */
 function matchedValue(rule: Rule, facts: PaymentFacts): string | undefined {
-  const { type, read } = fieldOf(rule.field)
-  const actual = read(facts)
+  const { type } = fieldOf(rule.field)
+  const actual = readValue(rule, facts)
   if (actual === undefined || actual === null) return undefined
   const { all, list } = compileRule(rule)
   if (type === 'payee') return findPayee(list, facts)?.name
   const normalize = normalizerOf(rule)
   if (isNames(actual)) return actual.find((name) => all.has(normalize(name)))
-  return all.has(actual) ? String(readFieldForDisplay(rule.field, facts)) : undefined
+  return all.has(actual) ? String(readForDisplay(rule, facts)) : undefined
 }
 
 type RuleFinding = { rule: string; finding: Finding }
@@ -317,7 +323,7 @@ function findChange(rule: Rule, index: number, facts: PaymentFacts): Change {
   const condition = describeCondition(rule)
   const path = `rules[${index}].value`
   const end = 'Or add an allow rule.'
-  const actual = fieldOf(field).read(facts)
+  const actual = readValue(rule, facts)
   const unknown = {
     distance: FIELD_DISTANCE,
     change: { text: `Change the request so that this holds: ${condition}. ${end}`, path: 'rules' },
@@ -330,7 +336,7 @@ function findChange(rule: Rule, index: number, facts: PaymentFacts): Change {
   }
   const names = payeeToName(rule, facts)
   if (names && names.length !== 1) return unknown
-  const asked = names?.[0] ?? (readFieldForDisplay(field, facts) as string | number)
+  const asked = names?.[0] ?? (readForDisplay(rule, facts) as string | number)
   if (op === 'in')
     return {
       distance: LIST_DISTANCE,
@@ -387,8 +393,8 @@ const describeCondition = ({ field, op, value }: Rule) =>
 const describeList = (values: readonly unknown[]) =>
   values.length === 1 ? values[0] : `${values.length} listed values`
 
-function readFieldForDisplay(field: FieldName, facts: PaymentFacts): unknown {
-  const value = fieldOf(field).read(facts)
+function readForDisplay(rule: Rule, facts: PaymentFacts): unknown {
+  const value = readValue(rule, facts)
   if (typeof value === 'bigint') return usdcFromMicro(value)
   return (Array.isArray(value) ? value[0] : value) ?? null
 }

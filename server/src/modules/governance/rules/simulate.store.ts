@@ -3,7 +3,7 @@ import type { Tx } from '../../../platform/db.ts'
 import { toPage } from '../../../platform/paging.ts'
 import type { AssessmentSummary } from '../assess/assessment.ts'
 import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts, type Tags } from '../assess/payment-facts.ts'
-import { toPayee } from '../preauths/preauth-terms.ts'
+import { preauthLane, toPayee } from '../preauths/preauth-terms.ts'
 import type { RuleResult } from './rule-result.ts'
 
 export type RecordedOutcome = Pick<RuleResult, 'policy_id' | 'outcome' | 'verdict' | 'mode'>
@@ -32,7 +32,7 @@ export type PastDecision = {
 export type PastDecisionsQuery = { since?: Date; until?: Date; limit: number; replaces: string | null }
 
 /** The network and address that this service is paid on; rules can match the address too. */
-export type ServicePayee = { network: string; payTo: string }
+export type ServicePayee = { network: string; payTo: string; isLane(agentId: string): boolean }
 
 /** The newest decisions about runs, loops and pre-authorisations, in their original order. */
 export async function readPastDecisions(
@@ -107,6 +107,7 @@ async function readPastRuns(
         kind: row.kind as 'run' | 'loop',
         action: row.action,
         agentId: row.agent_id,
+        lane: row.agent_id,
         spender: assessment.spender ?? null,
         team: assessment.team ?? null,
         keyId: assessment.asked_by ?? null,
@@ -168,6 +169,7 @@ async function readPastPreauths(
       kind: 'preauth' as const,
       action: 'pre-auth',
       agentId: row.agent_id,
+      lane: preauthLane({ agentId: row.agent_id, merchant: row.merchant as Merchant }, servicePayee),
       spender: row.spender ?? row.agent_id,
       team: row.team,
       keyId: row.asked_by,

@@ -40,7 +40,7 @@ export const createSimulate = (deps: SimulateDeps) => async (tenant: TenantCalle
     deps.db,
     tenant.tenantId,
     { since, until, limit: input.limit ?? DEFAULT_LIMIT, replaces },
-    { network: deps.network, payTo: deps.payTo },
+    deps,
   )
   const replayedDecisions = await replayDecisions(policy, past, replaces)
   const { key_id: _, ...publicContent } = content
