@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startService, type TestService } from '../harness.ts'
-import { installPackages } from '../install-packages.ts'
+import { INSTALL_LIMIT_MS, installPackages } from '../install-packages.ts'
+import { noteRan } from '../other-software/ran.ts'
 
 const SDK = '@a2a-js/sdk@1.3.0'
 
 let service: TestService
 let packages: Awaited<ReturnType<typeof installPackages>>
 beforeAll(async () => {
-  packages = await installPackages(SDK)
+  packages = await installPackages([SDK])
   service = await startService()
-}, 180_000)
+}, INSTALL_LIMIT_MS + 180_000)
 afterAll(async () => {
   packages?.remove()
   await service?.close()
@@ -35,4 +36,5 @@ test(`${SDK} reads the agent card: interfaces, skills with prices, and the key a
 test(`${SDK} finds no binding that it could send A2A messages to, because the card claims none`, async () => {
   const { ClientFactory } = await packages.load('@a2a-js/sdk/client')
   await expect(new ClientFactory().createFromUrl(service.url)).rejects.toThrow(/transport|interface|binding/i)
+  noteRan(SDK)
 })

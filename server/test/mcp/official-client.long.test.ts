@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startService, type TestService } from '../harness.ts'
-import { installPackages } from '../install-packages.ts'
+import { INSTALL_LIMIT_MS, installPackages } from '../install-packages.ts'
+import { noteRan } from '../other-software/ran.ts'
 
 /** The official client of the revision before, which knows nothing of the newer one. */
 const SDK = '@modelcontextprotocol/sdk@1.32.2'
@@ -8,9 +9,9 @@ const SDK = '@modelcontextprotocol/sdk@1.32.2'
 let service: TestService
 let packages: Awaited<ReturnType<typeof installPackages>>
 beforeAll(async () => {
-  packages = await installPackages(SDK)
+  packages = await installPackages([SDK])
   service = await startService()
-}, 180_000)
+}, INSTALL_LIMIT_MS + 180_000)
 afterAll(async () => {
   packages?.remove()
   await service?.close()
@@ -54,4 +55,5 @@ test(`${SDK} lists the tools, is refused what its key may not do, and pays for a
   })
   expect(done.structuredContent).toMatchObject({ status: 'completed', settlement: { method: 'wallet' } })
   await client.close()
+  noteRan(SDK)
 })

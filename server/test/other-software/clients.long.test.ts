@@ -1,8 +1,9 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startService, type TestService } from '../harness.ts'
-import { installPackages, readResult } from './install.ts'
+import { INSTALL_LIMIT_MS, installPackages, readResult } from '../install-packages.ts'
 import { clients, type ForeignSoftware, sellers } from './packages.ts'
+import { noteRan } from './ran.ts'
 
 /**
  * Some of the packages take minutes and a gigabyte to install: `npm run test:soak -- other-software` runs all of them, this
@@ -24,18 +25,15 @@ const findUnexplained = (text: string) =>
   text.split('\n').filter((line) => line.trim() !== '' && !explained.some((pattern) => pattern.test(line)))
 
 let service: TestService
-const ran: string[] = []
 beforeAll(async () => {
   service = await startService()
 })
-afterAll(async () => {
-  console.log(`Other people's software that ran: ${ran.join('; ')}`)
-  await service?.close()
-})
+afterAll(() => service?.close())
 
 const PRICE = 10_000n
+const LIMIT = { timeout: INSTALL_LIMIT_MS + 120_000 }
 
-test.for(clients.filter(isChosen))('$name pays for a run, once', async ({ name, packages, script }) => {
+test.for(clients.filter(isChosen))('$name pays for a run, once', LIMIT, async ({ name, packages, script }) => {
   const installed = await installPackages(packages)
   try {
     const key = generatePrivateKey()
@@ -47,13 +45,13 @@ test.for(clients.filter(isChosen))('$name pays for a run, once', async ({ name, 
     expect(body).toMatchObject({ status: 'completed', settlement: { status: 'settled' } })
     expect(1_000_000n - (await service.balance(address))).toBe(PRICE)
     expect(findUnexplained(output.stderr)).toEqual([])
-    ran.push(name)
+    noteRan(name)
   } finally {
     installed.remove()
   }
 })
 
-test.for(sellers.filter(isChosen))('$name is paid', async ({ name, packages, script }) => {
+test.for(sellers.filter(isChosen))('$name is paid', LIMIT, async ({ name, packages, script }) => {
   const installed = await installPackages(packages)
   try {
     const key = generatePrivateKey()
@@ -64,7 +62,7 @@ test.for(sellers.filter(isChosen))('$name is paid', async ({ name, packages, scr
     expect(readResult(output)).toMatchObject({ status: 200, body: { joke: expect.any(String) } })
     expect(await service.balance(payTo)).toBe(20_000n)
     expect(findUnexplained(output.stderr)).toEqual([])
-    ran.push(name)
+    noteRan(name)
   } finally {
     installed.remove()
   }

@@ -7,12 +7,7 @@ export type ForeignSoftware = {
   packages: string[]
   /** A module that runs beside the installed packages, with URL, KEY (a funded EVM key) and ADDRESS in its environment. */
   script: string
-  /** What it prints on stderr or as a warning although nothing is wrong, and why. */
-  explained?: [pattern: RegExp, reason: string][]
 }
-
-// viem's newest version wants a release of `ox` that some mirrors lack; this is the one that this repository uses.
-export const overrides = { viem: '2.57.0' }
 
 const request = `
 const url = process.env.URL + '/api/run'

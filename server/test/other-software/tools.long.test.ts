@@ -2,20 +2,19 @@ import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startService, type TestService } from '../harness.ts'
-import { installPackages, readResult } from './install.ts'
+import { INSTALL_LIMIT_MS, installPackages, readResult } from '../install-packages.ts'
 import { discovery } from './packages.ts'
+import { noteRan } from './ran.ts'
+
+const LIMIT = { timeout: INSTALL_LIMIT_MS + 120_000 }
 
 let service: TestService
-const ran: string[] = []
 beforeAll(async () => {
   service = await startService()
 })
-afterAll(async () => {
-  console.log(`Other people's tools that ran: ${ran.join('; ')}`)
-  await service?.close()
-})
+afterAll(() => service?.close())
 
-test('agents that read OpenAPI take paid calls as paid, and find nothing missing', async () => {
+test('agents that read OpenAPI take paid calls as paid, and find nothing missing', LIMIT, async () => {
   const installed = await installPackages(discovery.packages)
   try {
     const { status, body } = readResult(await installed.script(discovery.script, { URL: service.url }))
@@ -36,13 +35,13 @@ test('agents that read OpenAPI take paid calls as paid, and find nothing missing
       'GET /api/pricing': 'unprotected',
       'GET /api/runs': 'apiKey',
     })
-    ran.push(discovery.name)
+    noteRan(discovery.name)
   } finally {
     installed.remove()
   }
 })
 
-test('Redocly and Spectral find no error in openapi.json, and no warning without a reason', async () => {
+test('Redocly and Spectral find no error in openapi.json, and no warning without a reason', LIMIT, async () => {
   const installed = await installPackages(['@redocly/cli@2.73.0', '@stoplight/spectral-cli@6.16.3'])
   try {
     const document = resolve(import.meta.dirname, '../../../openapi.json')
@@ -62,7 +61,7 @@ test('Redocly and Spectral find no error in openapi.json, and no warning without
         ),
     )
     expect(unexplained.map(({ ruleId, location }) => `${ruleId} ${location[0]!.pointer}`)).toEqual([])
-    ran.push('@redocly/cli 2.73.0')
+    noteRan('@redocly/cli 2.73.0')
 
     writeFileSync(join(installed.folder, '.spectral.yaml'), 'extends: ["spectral:oas"]\n')
     const spectral = await installed.bin('spectral', ['lint', document, '-r', '.spectral.yaml', '-f', 'json', '-q'])
@@ -71,7 +70,7 @@ test('Redocly and Spectral find no error in openapi.json, and no warning without
       ({ code, path }) => !(code === 'operation-success-response' && path[1] === '/api/route-intent'),
     )
     expect(warnings.map(({ code, path }) => `${code} ${path.join('.')}`)).toEqual([])
-    ran.push('@stoplight/spectral-cli 6.16.3')
+    noteRan('@stoplight/spectral-cli 6.16.3')
   } finally {
     installed.remove()
   }

@@ -4,7 +4,9 @@ import { runInNewContext } from 'node:vm'
 import { build } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jwks, makeReceipt } from '../../../proof/test/fixtures.ts'
-import { cleanEnv, installInEmptyProject, mustRun, PACKAGES, packAll, run, startProgram, writeFiles } from './packed.ts'
+import { INSTALL_LIMIT_MS, installPackages } from '../install-packages.ts'
+import { noteRan } from '../other-software/ran.ts'
+import { cleanEnv, mustRun, PACKAGES, packAll, run, startProgram, writeFiles } from './packed.ts'
 
 /** What somebody gets who has the packages and nothing of this repository. */
 const repository = resolve(import.meta.dirname, '../../..')
@@ -15,13 +17,17 @@ let tarballs: string[]
 let project: string
 let service: Awaited<ReturnType<typeof startProgram>>
 const folders: string[] = []
+async function install(packages: string[]): Promise<string> {
+  const { folder } = await installPackages(packages, { plain: true })
+  folders.push(folder)
+  return folder
+}
 const manifestsBefore = readManifests()
 
 beforeAll(async () => {
   tarballs = await packAll()
   folders.push(dirname(tarballs[0]!))
-  project = await installInEmptyProject(tarballs)
-  folders.push(project)
+  project = await install(tarballs)
   writeFiles(project, {
     'receipt.json': JSON.stringify(makeReceipt()),
     'changed.json': JSON.stringify({ ...makeReceipt(), charged: false }),
@@ -32,7 +38,7 @@ const [receipt, changed, jwks] = ['receipt', 'changed', 'jwks'].map((name) => JS
 console.log(verifyReceipt(receipt, { jwks }).ok, verifyReceipt(changed, { jwks }).ok)
 `,
   })
-}, 400_000)
+}, INSTALL_LIMIT_MS)
 afterAll(async () => {
   await service?.stop()
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
@@ -75,8 +81,7 @@ test('the published manifests name nothing that is not in the tarball', async ()
 })
 
 test('publint and attw find nothing', async () => {
-  const linters = await installInEmptyProject(LINTERS)
-  folders.push(linters)
+  const linters = await install(LINTERS)
   const bin = (name: string) => join(linters, 'node_modules/.bin', name)
   for (const tarball of tarballs) {
     const publint = await run(process.execPath, [bin('publint'), tarball, '--strict'], { cwd: linters })
@@ -89,7 +94,7 @@ test('publint and attw find nothing', async () => {
     const attw = await run(process.execPath, args, { cwd: linters })
     expect([attw.code, attw.stdout + attw.stderr]).toEqual([0, expect.stringContaining('🟢 (ESM)')])
   }
-  console.log(`ran ${LINTERS.join(', ')}`)
+  for (const linter of LINTERS) noteRan(linter)
 })
 
 describe('countersign', () => {
@@ -131,8 +136,7 @@ async function findNode(major: number): Promise<string> {
   const version = await run('node', ['--version'], { cwd: project })
   if (version.stdout.startsWith(`v${major}.`)) return 'node'
   const name = `node-${process.platform}-${process.arch}`
-  const folder = await installInEmptyProject([`${name}@${major}`])
-  folders.push(folder)
+  const folder = await install([`${name}@${major}`])
   return join(folder, 'node_modules', name, 'bin/node')
 }
 

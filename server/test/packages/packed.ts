@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { type ExecFileException, execFile, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
@@ -32,24 +32,29 @@ export const hostPath = () =>
 
 const execute = promisify(execFile)
 
+const RUN_LIMIT_MS = 240_000
+
+export type RunOptions = { cwd: string; env?: Record<string, string>; limitMs?: number }
+
 /** Runs a program to its end. Its output is in the error when it fails. */
-export async function run(command: string, args: string[], options: { cwd: string; env?: Record<string, string> }) {
+export async function run(command: string, args: string[], { cwd, env, limitMs = RUN_LIMIT_MS }: RunOptions) {
   try {
     const { stdout, stderr } = await execute(command, args, {
-      ...options,
-      env: { ...cleanEnv(), ...options.env },
+      cwd,
+      env: { ...cleanEnv(), ...env },
       maxBuffer: 64 * 1024 * 1024,
-      timeout: 240_000,
+      timeout: limitMs,
     })
     return { code: 0, stdout, stderr }
   } catch (error) {
-    const { code, stdout, stderr } = error as { code: number | string; stdout: string; stderr: string }
+    const { code, stdout, stderr, killed } = error as ExecFileException & { stdout: string; stderr: string }
+    if (killed) throw new Error(`${command} ${args.join(' ')} took longer than ${limitMs / 1000} s.`)
     if (typeof code !== 'number') throw error
     return { code, stdout, stderr }
   }
 }
 
-export async function mustRun(command: string, args: string[], options: Parameters<typeof run>[2]) {
+export async function mustRun(command: string, args: string[], options: RunOptions) {
   const result = await run(command, args, options)
   if (result.code !== 0)
     throw new Error(`${command} ${args.join(' ')} ended with ${result.code}:\n${result.stdout}${result.stderr}`)
@@ -62,13 +67,6 @@ export async function packAll(): Promise<string[]> {
   const workspaces = PACKAGES.flatMap((name) => ['--workspace', name])
   await mustRun('npm', ['pack', ...workspaces, '--pack-destination', folder], { cwd: repository })
   return readdirSync(folder).map((name) => join(folder, name))
-}
-
-export async function installInEmptyProject(packages: string[], manifest: object = {}): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'countersign-project-'))
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', ...manifest }))
-  await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...packages], { cwd: folder })
-  return folder
 }
 
 export function writeFiles(folder: string, files: Record<string, string>) {
