@@ -31,7 +31,7 @@ export async function buildWalletCalls(
   const transfer = { target: asset, callData: encodeTransferWithBytes(authorization, wrappedSignature.signature) }
   if (await hasCode(authorization.from)) return { calls: [transfer] }
   if (!allowedFactories.some((factory) => factory.toLowerCase() === wrappedSignature.factory)) {
-    const message = `Wallets are not deployed through ${wrappedSignature.factory} here.`
+    const message = `Wallets are not deployed through ${wrappedSignature.factory} here. Deploy the wallet first, then pay.`
     return { refusal: { reason: FACTORY_NOT_ALLOWED, message } }
   }
   return { calls: [{ target: wrappedSignature.factory, callData: wrappedSignature.deployment }, transfer] }
