@@ -66,9 +66,9 @@ async function payFromUndeployedWallet(service: TestService, factory: Hex, { sig
   const forged = await sign(signer)
   const pay = ({ payload } = payment) =>
     service.post('/api/run', joke, {
-      'payment-signature': Buffer.from(JSON.stringify({ ...payload, accepted, resource: challenge.resource })).toString(
-        'base64',
-      ),
+      'payment-signature': Buffer.from(
+        JSON.stringify({ ...(payload as object), accepted, resource: challenge.resource }),
+      ).toString('base64'),
     })
   return {
     wallet,
