@@ -62,6 +62,21 @@ describe('the token of a pre-authorisation', () => {
     expect(await readToken(evil.headers, forFleet.preauth_id)).toBeNull()
   })
 
+  test('is not in the stored answer that another key gets by sending the request again with its idempotency key', async () => {
+    const { own, evil, unbound, officer, tenant } = await fleet()
+    const sameSpender = await makeKey(tenant, AGENT, { spender: 'fleet-7' })
+    const body = { agent_id: 'comedian-v1', merchant: { id: 'countersign' }, amount_usdc: 0.01 }
+    const send = ({ headers }: { headers: Headers }) =>
+      world.post('/api/pre-auth', body, { ...headers, 'idempotency-key': 'the-same' })
+    const first = await send(own)
+    expect(first.body.token, first.text).toBeTruthy()
+    for (const key of [evil, unbound]) {
+      const again = await send(key)
+      expect([again.status, again.body.preauth_id, again.body.token]).toEqual([201, first.body.preauth_id, null])
+    }
+    for (const key of [own, sameSpender, officer]) expect((await send(key)).body).toEqual(first.body)
+  })
+
   test('whoever does not see it cannot close the pre-authorisation either', async () => {
     const { tenant, own, evil, unbound, officer } = await fleet()
     const preauth = await open(own.headers, { merchant: SHOP })

@@ -65,9 +65,18 @@ export function createChainReader({ request, lookbackBlocks = DEFAULT_LOOKBACK_B
       return BigInt(head.timestamp)
     },
 
+    async blockTime(block) {
+      const { timestamp } = (await request('eth_getBlockByNumber', [toQuantity(block), false])) as RpcBlock
+      return BigInt(timestamp)
+    },
+
     async transfers(transaction) {
       const receipt = (await request('eth_getTransactionReceipt', [transaction])) as RpcReceipt | null
-      return receipt ? receipt.logs.filter(isTransfer).map(toTransferLog) : null
+      return receipt
+        ? receipt.logs.flatMap((log, index) =>
+            isTransfer(log) ? [{ ...toTransferLog(log), nonce: findNonce(receipt.logs, index) }] : [],
+          )
+        : null
     },
 
     async findTransfers({ asset, from, to, value, after }) {
@@ -101,6 +110,18 @@ const toTransferLog = (log: RpcLog): TransferLog => ({
   value: BigInt(log.data),
   block: BigInt(log.blockNumber),
 })
+
+/** The nonce of the authorisation that made a transfer; see `findAuthorizedTransfer` for the order of the two logs. */
+function findNonce(logs: readonly RpcLog[], index: number): Hex | null {
+  const transfer = logs[index]!
+  const use = [logs[index - 1], logs[index + 1]].find(
+    (log) =>
+      log?.topics[0] === TOPIC.authorizationUsed &&
+      log.address.toLowerCase() === transfer.address.toLowerCase() &&
+      log.topics[1] === transfer.topics[1],
+  )
+  return use ? (use.topics[2]!.toLowerCase() as Hex) : null
+}
 
 /**
  * The transfer that one authorisation made. The token emits AuthorizationUsed directly before its Transfer, so each of

@@ -67,14 +67,19 @@ export type AuthorizationUse = {
 
 export type AuthorizationState = { used: false } | AuthorizationUse
 
+/** `nonce` is that of the payer's authorisation, null for a transfer that was made without one. */
+export type MinedTransfer = { asset: Hex; from: Hex; to: Hex; value: bigint; block: bigint; nonce: Hex | null }
+
 /** The chain queries of the reconciler. Every result is of the chain's head at the time of the call. */
 export type ChainReader = {
   authorization(asset: Hex, payer: Hex, nonce: Hex): Promise<AuthorizationState>
   balanceOf(asset: Hex, owner: Hex): Promise<bigint>
   /** Time of the newest block in seconds since 1970: the token contract compares `validBefore` with it. */
   headTime(): Promise<bigint>
+  /** Time of one block in seconds since 1970. */
+  blockTime(block: bigint): Promise<bigint>
   /** The token transfers of one mined transaction, or null when the chain does not have it. */
-  transfers(transaction: Hex): Promise<{ asset: Hex; from: Hex; to: Hex; value: bigint; block: bigint }[] | null>
+  transfers(transaction: Hex): Promise<MinedTransfer[] | null>
   /**
    * Transfers of one amount from one address to another that were mined after a time in seconds since 1970, the oldest
    * first. At most a hundred, and of a chain that refuses wide searches only those of about the last day.

@@ -8,17 +8,18 @@ import type { Ids } from '../../../platform/ids.ts'
 import type { Keys } from '../../../platform/keys.ts'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { conflict, forbidden, invalid, notFound } from '../../../platform/problem.ts'
-import type { ChainReader, Hex } from '../../payments/facilitator.ts'
+import type { ChainReader, Hex, MinedTransfer } from '../../payments/facilitator.ts'
 import type { Receipts } from '../../receipts/receipts.ts'
 import { isAddress } from '../assess/payment-facts.ts'
 import { type ClosePreauthItem, closePreauthStep, type settlementStatuses } from '../governance.steps.ts'
 import { findPreauth, isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
+import { isOwnMerchant } from '../rules/payee-names.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
 import { policyIds } from '../rules/rule-result.ts'
 import { readPreauthAccess } from './preauth-access.ts'
 import { spenderOf } from './preauth-terms.ts'
 import { readPreauthToken } from './preauth-token.ts'
-import { recordReportedTransaction } from './preauths.store.ts'
+import { findBookedRun, recordReportedTransaction } from './preauths.store.ts'
 
 export type CloseDeps = {
   db: Db
@@ -124,16 +125,20 @@ function readActualAmount({ actual_amount, actual_amount_usdc }: CloseInput): bi
 
 /**
  * The transfers of a reported transaction that can be this payment; null when the chain could not be read.
- * `otherPayers` made transfers that fit but for who paid.
+ * `otherPayers` made transfers that fit but for who paid; `exclusion` says why transfers that fit are another payment.
  */
 export type ChainEvidence = {
   transactionFound: boolean
   transfers: { from: string; value: bigint }[]
   otherPayers: string[]
+  exclusion?: string
 } | null
 
+/** How far the time of a block may lie behind the service's clock. */
+const CLOCK_DIFFERENCE_SECONDS = 15n
+
 export async function readChainEvidence(
-  deps: Pick<CloseDeps, 'chain' | 'network' | 'receipts'>,
+  deps: Pick<CloseDeps, 'db' | 'chain' | 'network' | 'receipts' | 'payTo'>,
   row: PreauthRow,
   { transaction }: Pick<Report, 'transaction'>,
 ): Promise<ChainEvidence> {
@@ -149,14 +154,40 @@ export async function readChainEvidence(
     const payers = [...new Set(matchingTransfers.map(({ from }) => from.toLowerCase()))]
     const fits = await Promise.all(payers.map((payer) => isPayerOf(deps, row, payer)))
     const ownPayers = payers.filter((_, index) => fits[index])
+    const otherPayers = payers.filter((payer) => !ownPayers.includes(payer))
+    const ownTransfers = matchingTransfers.filter(({ from }) => ownPayers.includes(from.toLowerCase()))
+    const exclusions = await Promise.all(ownTransfers.map((transfer) => findExclusion(deps, row, transfer)))
     return {
       transactionFound: true,
-      transfers: matchingTransfers.filter(({ from }) => ownPayers.includes(from.toLowerCase())),
-      otherPayers: payers.filter((payer) => !ownPayers.includes(payer)),
+      transfers: ownTransfers.filter((_, index) => exclusions[index] === undefined),
+      otherPayers,
+      exclusion: exclusions.find((exclusion) => exclusion !== undefined),
     }
   } catch {
     return null
   }
+}
+
+/**
+ * Why a transfer that fits is another payment: it was mined before the pre-authorisation was issued, or it paid for a run or
+ * a top-up. A pre-authorisation for this service is paid by runs, of its own tenant or of nobody.
+ */
+async function findExclusion(
+  { db, chain, payTo }: Pick<CloseDeps, 'db' | 'chain' | 'payTo'>,
+  row: PreauthRow,
+  transfer: MinedTransfer,
+): Promise<string | undefined> {
+  const issuedAt = BigInt(Math.floor((row.issued_at ?? row.created_at).getTime() / 1000))
+  if ((await chain!.blockTime(transfer.block)) + CLOCK_DIFFERENCE_SECONDS < issuedAt)
+    return 'This transaction was mined before the pre-authorisation was issued, so it is another payment.'
+  const run =
+    transfer.nonce === null ? undefined : await findBookedRun(db, row.network, { ...transfer, nonce: transfer.nonce })
+  if (run === undefined || run.id === row.run_id) return undefined
+  if (!isOwnMerchant(row.merchant_id) && payToOf(row) !== payTo.toLowerCase())
+    return 'This transaction paid for a run or a top-up, so it is not the payment of this pre-authorisation.'
+  return run.tenantId === null || run.tenantId === row.tenant_id
+    ? undefined
+    : 'This transaction paid for a run or a top-up of another tenant.'
 }
 
 const NO_ADDRESS = `0x${'0'.repeat(40)}`
@@ -179,6 +210,7 @@ function findContradiction(row: PreauthRow, report: Report, evidence: ChainEvide
     return 'The chain does not know this transaction. Close again once it is mined; the payment is then checked.'
   if (!evidence?.transactionFound) return undefined
   const isPaid = evidence.transfers.some((transfer) => transfer.value === report.chargedMicro)
+  if (report.outcome === 'settled' && !isPaid && evidence.exclusion !== undefined) return evidence.exclusion
   if (report.outcome === 'settled' && !isPaid)
     return evidence.otherPayers.length > 0
       ? describeOtherPayer(row, evidence.otherPayers[0]!)

@@ -65,3 +65,18 @@ export async function findReceiptHash(tx: Tx, id: string): Promise<string> {
   const { hash } = await tx.selectFrom('receipts').select('hash').where('id', '=', id).executeTakeFirstOrThrow()
   return hash
 }
+
+/** The run or top-up of any tenant that this transfer paid for; its tenant is null for a guest's. */
+export async function findBookedRun(
+  tx: Tx,
+  network: string,
+  { from, asset, nonce }: { from: string; asset: string; nonce: string },
+): Promise<{ id: string; tenantId: string | null } | undefined> {
+  const { rows } = await sql<{ id: string; tenantId: string | null }>`
+    select booked.run_id as id,
+           (select tenant_id from settlements settlement where settlement.run_id = booked.run_id limit 1) as "tenantId"
+    from nonces booked
+    where booked.payer = ${from.toLowerCase()} and booked.nonce = ${nonce} and booked.network = ${network}
+      and lower(booked.asset) = ${asset.toLowerCase()}`.execute(tx)
+  return rows[0]
+}

@@ -118,6 +118,16 @@ export function createPreauths(deps: PreauthsDeps) {
     })
   }
 
+  /** A stored answer goes to every key of the tenant, its token only to keys that may use it. */
+  const withoutForeignToken = async (tenant: TenantCaller, response: IdempotentResponse) => {
+    if (!response.replayed) return response
+    const body = JSON.parse(response.body) as { preauth_id: string; token: string | null }
+    if (body.token === null) return response
+    const row = await findPreauth(deps.db, tenant.tenantId, body.preauth_id)
+    if (row && (await readPreauthAccess(deps.db, tenant))(row)) return response
+    return { ...response, body: JSON.stringify({ ...body, token: null }) }
+  }
+
   const completeAudit = async (tenant: TenantCaller, response: IdempotentResponse, key: string | undefined) => {
     const eventId = pendingAuditId(response.body)
     if (eventId === undefined) return response
@@ -136,7 +146,8 @@ export function createPreauths(deps: PreauthsDeps) {
     ): Promise<IdempotentResponse> {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         try {
-          return await completeAudit(tenant, await attemptCreate(tenant, input, idempotencyKey), idempotencyKey)
+          const response = await attemptCreate(tenant, input, idempotencyKey)
+          return await completeAudit(tenant, await withoutForeignToken(tenant, response), idempotencyKey)
         } catch (error) {
           if (error instanceof PreauthRejectedError) {
             const problem = await recordRejection(deps, tenant, error)
