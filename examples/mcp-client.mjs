@@ -14,7 +14,10 @@ const task = 'Tell a joke about clocks.'
 const route = await client.callTool({ name: 'route', arguments: { task } })
 console.log(`Lane: ${route.structuredContent.recommended_agent_id}`)
 
-const run = await client.callTool({ name: 'run', arguments: { task, payment: { wallet_id: walletId } } })
+const run = await client.callTool({
+  name: 'run',
+  arguments: { task, payment: { wallet_id: walletId }, idempotency_key: crypto.randomUUID() },
+})
 console.log(run.structuredContent.output)
 console.log(`Paid ${run.structuredContent.price_usdc} USDC`)
 await client.close()
