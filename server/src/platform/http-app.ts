@@ -38,6 +38,8 @@ declare module 'fastify' {
     limitAs(subject: string, limit: number, windowMs?: number): Promise<void>
     /** Counts this request against the caller's address, once unless `again` is set; throws the 429. */
     countAddress(options?: { again: boolean }): Promise<void>
+    /** Lets the next request of this caller begin; a run is still counted as under way until it `isAnswered`. */
+    endTurn(isAnswered?: boolean): void
   }
 }
 

@@ -2,18 +2,12 @@ import type { Server } from 'node:http'
 import swagger from '@fastify/swagger'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
-import fastify, {
-  type FastifyReply,
-  type FastifyRequest,
-  type preValidationHookHandler,
-  type RouteHandlerMethod,
-} from 'fastify'
+import fastify, { type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 import { type Authenticate, type Caller, guest, type KeyScope, requireScope, requireTenant } from './auth-context.ts'
 import { limitedAddress } from './client-network.ts'
 import type { Clock } from './clock.ts'
 import { isUnavailable } from './db.ts'
 import { createDrain, type Drain } from './drain.ts'
-import type { FairQueue } from './fair-queue.ts'
 import type { App } from './http-app.ts'
 import { HEADER_LIMIT, sendClientError } from './http-client-errors.ts'
 import { createMethodIndex } from './http-methods.ts'
@@ -29,6 +23,7 @@ import type { Allowance, RateLimiter } from './rate-limit.ts'
 import { isPlainName } from './schema.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
 import { outsideTenantReads, withTenantReads } from './tenant-reads.ts'
+import { type Queues, type TakeTurn, useTurns } from './turns.ts'
 import { type ValidationError, validationDetails, validationMessage } from './validation-message.ts'
 
 export type HttpDeps = {
@@ -38,8 +33,7 @@ export type HttpDeps = {
   metrics: Metrics
   authenticate: Authenticate
   limiter: RateLimiter
-  /** Where requests take turns by tenant, or by address without a key: those that run tasks, and all others. */
-  queues?: { runs: FairQueue; requests: FairQueue }
+  queues?: Queues
   limits: { anonymousPerMinute: number; keyPerMinute: number }
   /** The payer whose signature the payment in the headers carries, checked without a chain; undefined without such a payment. */
   findSignedPayer?: (headers: FastifyRequest['headers']) => string | undefined
@@ -94,7 +88,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   queuePipelinedRequests(app.server as Server)
   useStrictBodies(app)
   useValidators(app)
-  if (deps.queues) useFairQueues(app, deps.queues)
+  const takeTurn: TakeTurn = deps.queues ? useTurns(app, deps.queues) : (_request, _reply, begin) => begin()
   const methods = createMethodIndex(app)
   app.decorateRequest<Caller | null>('caller', null)
   app.decorateRequest<FastifyReply | null>('reply', null)
@@ -139,7 +133,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       authenticate(deps, request)
         .catch((error) => countUnauthorized(request, error))
         .then(() => meter(deps, request, takenAllowance(request.raw)))
-        .then(() => continueRequest(request, done), done)
+        .then(() => takeTurn(request, reply, () => continueRequest(request, done), done), done)
     })
   })
   app.addHook('onSend', (request, reply, payload, done) => {
@@ -202,25 +196,6 @@ function useStrictBodies(app: App) {
     route.preValidation = [useEmptyBody, ...[route.preValidation ?? []].flat()]
   })
 }
-
-/** Handlers take turns by caller. Routes without a rate limit and those of operators do not wait. */
-function useFairQueues(app: App, { runs, requests }: NonNullable<HttpDeps['queues']>) {
-  // The route of HEAD has the handler of GET, which takes its turn already.
-  const queuedHandlers = new WeakSet<RouteHandlerMethod>()
-  app.addHook('onRoute', (route) => {
-    const { auth, unmetered, uncounted, paid, slow } = route.config ?? {}
-    const { handler } = route
-    if (unmetered || uncounted || auth === 'admin' || queuedHandlers.has(handler)) return
-    const queue = paid || slow ? runs : requests
-    route.handler = function (request, reply) {
-      return queue.run(queueOwner(request), async () => handler.call(this, request, reply))
-    }
-    queuedHandlers.add(route.handler)
-  })
-}
-
-const queueOwner = ({ caller, ip }: FastifyRequest) =>
-  caller.kind === 'tenant' ? caller.tenantId : `address:${limitedAddress(ip)}`
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

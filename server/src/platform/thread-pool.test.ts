@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os'
 import { afterEach, expect, test } from 'vitest'
 import { createThreadPool, type ThreadPool, type ThreadPoolOptions } from './thread-pool.ts'
 
@@ -86,3 +87,12 @@ test('a thread has no setting of the service in its environment', async () => {
   process.env.SOME_SECRET = 'canary'
   expect(await openPool().run('env')).toEqual(done('{}'))
 })
+
+test.runIf(process.platform === 'linux')(
+  'a thread has a lower priority than the event loop of its process',
+  async () => {
+    const before = getPriority()
+    expect(await openPool().run('priority')).toEqual(done(String(Math.max(before, 10))))
+    expect(getPriority()).toBe(before)
+  },
+)

@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads'
+import { setPriority } from 'node:os'
+import { parentPort, Worker } from 'node:worker_threads'
 
 export type ThreadPoolOptions = {
   /** The module that each thread runs; it calls `serveThread`. */
@@ -148,7 +149,22 @@ export function createThreadPool<Input, Output>(options: ThreadPoolOptions): Thr
   }
 }
 
-export type ThreadMessage<Output> =
-  | { kind: 'ready' }
-  | { kind: 'output'; output: Output }
-  | { kind: 'error'; message: string }
+type ThreadMessage<Output> = { kind: 'ready' } | { kind: 'output'; output: Output } | { kind: 'error'; message: string }
+
+/** Lower than the event loops, which answer everybody: work in threads uses what they leave of the processors. */
+const THREAD_PRIORITY = 10
+
+/** Called in the module of a thread: does one job after the other. */
+export function serveThread<Input, Output>(work: (input: Input) => Promise<Output>) {
+  // Linux lowers the calling thread alone; elsewhere it would be the whole process.
+  if (process.platform === 'linux') setPriority(THREAD_PRIORITY)
+  const port = parentPort!
+  const send = (message: ThreadMessage<Output>) => port.postMessage(message)
+  port.on('message', (input: Input) => {
+    work(input).then(
+      (output) => send({ kind: 'output', output }),
+      (error) => send({ kind: 'error', message: error instanceof Error ? error.message : String(error) }),
+    )
+  })
+  send({ kind: 'ready' })
+}

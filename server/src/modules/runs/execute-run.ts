@@ -87,6 +87,7 @@ export const createExecuteRun = (deps: RunDeps) => {
     }
     if (admission !== 'admitted') return admission
     deps.afterStep('admit')
+    request.endTurn()
 
     const result = await doWork(deps, run)
     if ('stage' in result) return abandonRun(deps, run, result)

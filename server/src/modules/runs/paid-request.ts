@@ -20,6 +20,8 @@ export type PaidRequest = {
   countPayer(payer: string): Promise<void>
   /** Counts the request against the address it came from. */
   countAddress(): Promise<void>
+  /** Called when the run is admitted: another request of this caller may begin while this one works. */
+  endTurn(): void
 }
 
 /** The part of a request that identifies a repetition of it; a top-up has it too. */

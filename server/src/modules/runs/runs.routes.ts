@@ -66,6 +66,7 @@ export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits, pr
     countPayer: (payer) =>
       request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`payer:${payer}`, limits.payerPerMinute),
     countAddress: () => (request.caller.kind === 'tenant' ? Promise.resolve() : request.countAddress()),
+    endTurn: () => request.endTurn(),
   })
 
   /** Indexes of paid services send a call with neither body nor content type to see what it costs. */

@@ -114,5 +114,6 @@ function toPaidRequest(deps: Pick<RunDeps, 'ids'>, run: ApprovedRun, caller: Ten
     requestId: deps.ids.next('req'),
     countPayer: async () => {},
     countAddress: async () => {},
+    endTurn: () => {},
   }
 }
