@@ -200,7 +200,7 @@ begin
   perform require_same_room(input->'needs', at);
   if approval <> 'null' then
     select * into existing from approvals
-    where tenant_id = decision->>'tenant_id' and action_hash = approval->>'action_hash' and consumed_by is null and status <> 'rejected' and expires_at > at
+    where tenant_id = decision->>'tenant_id' and action_hash = approval->>'action_hash' and consumed_by is null and lapsed_at is null and status <> 'rejected' and expires_at > at
       and approval->'same_identity' ? requested_by
     order by id desc limit 1;
     if found then

@@ -156,6 +156,22 @@ test('the rules are assessed again at the start: a refused run ends as blocked w
   }
 })
 
+test('after an approval lapsed, the same request asks for a new one, which runs', async () => {
+  const tenant = await reviewedTenant()
+  const freeze = (action: string) =>
+    world.post('/api/control-tower', { action, agent_id: 'comedian-v1', reason: 'Odd' }, tenant.headers)
+  const { approval_id: lapsed } = await askAndApprove(tenant)
+  await freeze('freeze')
+  await startRuns()
+  await freeze('unfreeze')
+  const again = await run(world, tenant, body)
+  expect(again.body.outcome, again.text).toBe('review_required')
+  expect(again.body.approval_id).not.toBe(lapsed)
+  await approve(tenant, again.body.approval_id)
+  await startRuns()
+  expect((await getRun(tenant, again.body.run_id)).outcome).toBe('completed')
+})
+
 test('a run of a key that was revoked meanwhile does not start', async () => {
   const tenant = await reviewedTenant()
   const key = await anotherKey(world, tenant, ['read', 'run'])
