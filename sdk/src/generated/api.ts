@@ -5140,6 +5140,8 @@ export interface components {
             slippage_bps: number | null;
             policy: {
                 policy_id: string;
+                /** @description Every policy that gave a limit, where there are several. */
+                policy_ids?: string[];
                 name: string;
                 content_hash: string | null;
                 verdict: string;
@@ -5206,6 +5208,8 @@ export interface components {
             price_limit: number | null;
             leverage: number | null;
             policy_id: string;
+            /** @description The tenant's policies that the limits came from; empty when they came from a default. */
+            policy_ids: string[];
             policy_verdict: string;
             checks: {
                 id: string;
@@ -22460,6 +22464,9 @@ export interface operations {
                      *         "slippage_bps": 1,
                      *         "policy": {
                      *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "policy_ids": [
+                     *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *           ],
                      *           "name": "Operations",
                      *           "content_hash": "content hash",
                      *           "verdict": "verdict",
@@ -22832,6 +22839,9 @@ export interface operations {
                      *         "slippage_bps": 1,
                      *         "policy": {
                      *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "policy_ids": [
+                     *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *           ],
                      *           "name": "Operations",
                      *           "content_hash": "content hash",
                      *           "verdict": "verdict",
@@ -22996,6 +23006,9 @@ export interface operations {
                      *       "slippage_bps": 1,
                      *       "policy": {
                      *         "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "policy_ids": [
+                     *           "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *         ],
                      *         "name": "Operations",
                      *         "content_hash": "content hash",
                      *         "verdict": "verdict",
@@ -23142,6 +23155,9 @@ export interface operations {
                      *           "price_limit": 1,
                      *           "leverage": 1,
                      *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "policy_ids": [
+                     *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *           ],
                      *           "policy_verdict": "policy verdict",
                      *           "checks": [
                      *             {
@@ -23327,6 +23343,9 @@ export interface operations {
                      *       "price_limit": 1,
                      *       "leverage": 1,
                      *       "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "policy_ids": [
+                     *         "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *       ],
                      *       "policy_verdict": "policy verdict",
                      *       "checks": [
                      *         {
@@ -24269,6 +24288,9 @@ export interface operations {
                      *         "slippage_bps": 1,
                      *         "policy": {
                      *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "policy_ids": [
+                     *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                     *           ],
                      *           "name": "Operations",
                      *           "content_hash": "content hash",
                      *           "verdict": "verdict",

@@ -600,6 +600,13 @@ describe('a trade names the rule that decided', () => {
       name: 'strict',
       sentence: "The policy 'strict' wants a person to approve trades above 10 USDC; this one is 20 USDC.",
     })
+    // The record and the receipt name every policy that gave a limit, not the first alone.
+    const executed = await trade(tenant, { ...spend, quantity: 5 })
+    const record = (await world.get(`/api/rh/runs/${executed.body.run_id}`, tenant.headers)).body
+    for (const { policy_ids } of [record, executed.body.receipt.policy]) {
+      expect(policy_ids).toHaveLength(3)
+      expect(policy_ids).toContain(strict.id)
+    }
     const refused = await trade(tenant, { ...spend, quantity: 60 })
     const change = { text: 'Raise max_notional_usdc to 60.', path: 'constraints.max_notional_usdc', from: 50, to: 60 }
     expect(refused.body, refused.text).toMatchObject({

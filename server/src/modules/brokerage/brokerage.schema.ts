@@ -130,6 +130,9 @@ export const RhReceipt = Type.Object(
     slippage_bps: nullable(Type.Number({ description: 'Positive is worse than the judged price.' })),
     policy: Type.Object({
       policy_id: Type.String(),
+      policy_ids: Type.Optional(
+        Type.Array(Type.String(), { description: 'Every policy that gave a limit, where there are several.' }),
+      ),
       name: Type.String(),
       content_hash: nullable(Type.String()),
       verdict: Type.String(),
@@ -329,6 +332,9 @@ export const RhRun = Type.Object(
     price_limit: nullable(Type.Number()),
     leverage: nullable(Type.Number()),
     policy_id: Type.String(),
+    policy_ids: Type.Array(Type.String(), {
+      description: "The tenant's policies that the limits came from; empty when they came from a default.",
+    }),
     policy_verdict: Type.String(),
     checks: Type.Array(Check),
     policy_results: PolicyResults,

@@ -21,7 +21,14 @@ export type ReceiptInput = {
   terms: TradeTerms
   instrument: Instrument
   fills: readonly Fill[]
-  policy: { policyId: string; name: string; contentHash: string | null; verdict: string; checks: readonly Check[] }
+  policy: {
+    policyId: string
+    name: string
+    contentHash: string | null
+    verdict: string
+    checks: readonly Check[]
+    limitPolicyIds?: readonly string[]
+  }
   approval: {
     required: boolean
     digest: string | null
@@ -153,6 +160,7 @@ function buildReceiptBody(input: ReceiptInput) {
     slippage_bps: filled ? computeSlippageBps(terms, averageE8) : null,
     policy: {
       policy_id: input.policy.policyId,
+      ...((input.policy.limitPolicyIds?.length ?? 0) > 1 && { policy_ids: [...input.policy.limitPolicyIds!] }),
       name: input.policy.name,
       content_hash: input.policy.contentHash,
       verdict: input.policy.verdict,

@@ -24,6 +24,7 @@ export const toTradeRunResponse = (
   price_limit: run.terms.limitPriceE8 === null ? null : numberFromE8(run.terms.limitPriceE8),
   leverage: run.terms.leverageE2 === null ? null : Number(run.terms.leverageE2) / 100,
   policy_id: run.policy.policyId,
+  policy_ids: [...(run.policy.limitPolicyIds ?? [])],
   policy_verdict: run.policy.verdict,
   checks: run.policy.checks,
   policy_results: [...run.policyResults] as Record<string, unknown>[],
