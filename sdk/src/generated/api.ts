@@ -3017,6 +3017,25 @@ export interface components {
             /** @description Shown once; only its hash is kept. */
             api_key: string;
         };
+        ApiKeyRevoked: {
+            key_id: string;
+            tenant_id: string;
+            name: string;
+            key_prefix: string;
+            scopes: string[];
+            spender: string | null;
+            team: string | null;
+            mandate_ids: string[] | null;
+            /** @description The key that made it; null for an onboarded key and one of the operator. */
+            created_by: string | null;
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+            revoked_at: string | null;
+            replaced_by: string | null;
+            /** @description The keys that this one made, directly or through others, and that are still active. */
+            active_keys_made: string[];
+        };
         ApiKeyRotate: {
             overlap_seconds?: number;
             idempotency_key?: string;
@@ -4074,6 +4093,8 @@ export interface components {
             expires_at: string;
             created_at: string;
             revoked_at: string | null;
+            /** @description What making or revoking it leaves without a limit, in words; absent otherwise. */
+            warning?: string;
         };
         /** @description How often: one payment in each calendar window (UTC), and so many in all. */
         MandateAgentRecurrence: {
@@ -4362,7 +4383,7 @@ export interface components {
             rules?: {
                 /** @description One of agent_id, lane, spender, team, key_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage, tags.<name>. A merchant is known by its id, host and address, an agent by lane (or agent) and spender. */
                 field: string;
-                /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                /** @description One of eq (= or ==), ne (!= or neq), gt (>), gte (>=), lt (<), lte (<=), in, not_in (nin). */
                 op: string;
                 value: (string | number) | (string | number)[];
                 effect: "allow" | "deny" | "review";
@@ -4430,7 +4451,7 @@ export interface components {
             rules?: {
                 /** @description One of agent_id, lane, spender, team, key_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage, tags.<name>. A merchant is known by its id, host and address, an agent by lane (or agent) and spender. */
                 field: string;
-                /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                /** @description One of eq (= or ==), ne (!= or neq), gt (>), gte (>=), lt (<), lte (<=), in, not_in (nin). */
                 op: string;
                 value: (string | number) | (string | number)[];
                 effect: "allow" | "deny" | "review";
@@ -5779,7 +5800,7 @@ export interface components {
                 rules?: {
                     /** @description One of agent_id, lane, spender, team, key_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage, tags.<name>. A merchant is known by its id, host and address, an agent by lane (or agent) and spender. */
                     field: string;
-                    /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                    /** @description One of eq (= or ==), ne (!= or neq), gt (>), gte (>=), lt (<), lte (<=), in, not_in (nin). */
                     op: string;
                     value: (string | number) | (string | number)[];
                     effect: "allow" | "deny" | "review";
@@ -6239,6 +6260,7 @@ export type AnalyticsResponse = components['schemas']['AnalyticsResponse'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyCreate = components['schemas']['ApiKeyCreate'];
 export type ApiKeyCreated = components['schemas']['ApiKeyCreated'];
+export type ApiKeyRevoked = components['schemas']['ApiKeyRevoked'];
 export type ApiKeyRotate = components['schemas']['ApiKeyRotate'];
 export type ApiKeyRotated = components['schemas']['ApiKeyRotated'];
 export type ApiKeysResponse = components['schemas']['ApiKeysResponse'];
@@ -8343,10 +8365,13 @@ export interface operations {
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
-                     *       "replaced_by": "replaced by"
+                     *       "replaced_by": "replaced by",
+                     *       "active_keys_made": [
+                     *         "active keys made"
+                     *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["ApiKey"];
+                    "application/json": components["schemas"]["ApiKeyRevoked"];
                 };
             };
             /** @description The request is not valid. */
@@ -9549,10 +9574,13 @@ export interface operations {
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
-                     *       "replaced_by": "replaced by"
+                     *       "replaced_by": "replaced by",
+                     *       "active_keys_made": [
+                     *         "active keys made"
+                     *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["ApiKey"];
+                    "application/json": components["schemas"]["ApiKeyRevoked"];
                 };
             };
             /** @description The request is not valid. */
@@ -17758,7 +17786,8 @@ export interface operations {
                      *           "starts_at": "starts at",
                      *           "expires_at": "2026-11-16T10:30:00.000Z",
                      *           "created_at": "2026-11-16T09:30:00.000Z",
-                     *           "revoked_at": "revoked at"
+                     *           "revoked_at": "revoked at",
+                     *           "warning": "warning"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -17874,7 +17903,8 @@ export interface operations {
                      *       "starts_at": "starts at",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
-                     *       "revoked_at": "revoked at"
+                     *       "revoked_at": "revoked at",
+                     *       "warning": "warning"
                      *     }
                      */
                     "application/json": components["schemas"]["Mandate"];
@@ -17996,7 +18026,8 @@ export interface operations {
                      *       "starts_at": "starts at",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
-                     *       "revoked_at": "revoked at"
+                     *       "revoked_at": "revoked at",
+                     *       "warning": "warning"
                      *     }
                      */
                     "application/json": components["schemas"]["Mandate"];
@@ -18225,7 +18256,8 @@ export interface operations {
                      *       "starts_at": "starts at",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
-                     *       "revoked_at": "revoked at"
+                     *       "revoked_at": "revoked at",
+                     *       "warning": "warning"
                      *     }
                      */
                     "application/json": components["schemas"]["Mandate"];

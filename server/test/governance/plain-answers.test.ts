@@ -20,12 +20,15 @@ afterAll(async () => {
   await mail?.close()
 })
 
-async function mailedApproval(tenant: Tenant): Promise<{ id: string; link: string }> {
+async function mailedApproval(
+  tenant: Tenant,
+  merchant: Record<string, string> = { id: 'maps.example' },
+): Promise<{ id: string; link: string }> {
   const channel = { type: 'email', name: 'Finance', recipients: [{ email: 'boss@acme.example' }] }
   expect((await world.post('/api/approval-channels', channel, tenant.headers)).status).toBe(201)
   const policy = { name: 'Finance looks first', constraints: { require_approval_above_usdc: 0.001 } }
   await world.post('/api/policies', policy, tenant.headers)
-  const payment = { agent_id: 'fleet-7', amount_usdc: 0.5, merchant: { id: 'maps.example' } }
+  const payment = { agent_id: 'fleet-7', amount_usdc: 0.5, merchant }
   const { body } = await world.post('/api/pre-auth', payment, tenant.headers)
   const { messageWorker } = world.service.governance
   await messageWorker.deliverDue()
@@ -150,5 +153,80 @@ describe('a refused value is explained in words', () => {
     // No regular expression, and nothing that is much longer than what it says.
     expect(refused.text).not.toMatch(/pattern|\^|\\\\d|\[A-Za-z|\(\?/)
     expect(refused.text.length).toBeLessThan(1_000)
+  })
+})
+
+describe('answers warn about what nobody would notice', () => {
+  const mandate = async (tenant: Tenant, body: Record<string, unknown> = {}) => {
+    const amount = { type: 'payment.amount_range', currency: 'USDC', max: 1 }
+    const made = await world.post('/api/mandates', { name: 'm', constraints: [amount], ...body }, tenant.headers)
+    expect(made.status, made.text).toBe(201)
+    return made.body
+  }
+  const revoke = async (tenant: Tenant, { id }: { id: string }) =>
+    (await world.post(`/api/mandates/${id}/revoke`, {}, tenant.headers)).body
+
+  test('revoking the last mandate that bound an agent says that none limits it any more', async () => {
+    const tenant = await richTenant(world)
+    const [first, last] = [await mandate(tenant, { agent_id: 's' }), await mandate(tenant, { agent_id: 's' })]
+    const other = await mandate(tenant, { agent_id: 'other' })
+    expect(await revoke(tenant, first)).not.toHaveProperty('warning')
+    expect((await revoke(tenant, last)).warning).toContain("no mandate limits the agent 's'")
+    const forAll = await mandate(tenant)
+    expect(await revoke(tenant, other)).not.toHaveProperty('warning')
+    expect((await revoke(tenant, forAll)).warning).toContain('every agent without a mandate of its own')
+  })
+
+  test('where a policy requires a mandate, or the mandate was not in force, nothing becomes unlimited and nothing is said', async () => {
+    const tenant = await richTenant(world)
+    const later = new Date(world.clock.now().getTime() + 3_600_000).toISOString()
+    expect(await revoke(tenant, await mandate(tenant, { agent_id: 's', starts_at: later }))).not.toHaveProperty(
+      'warning',
+    )
+    await world.post('/api/policies', { name: 'p', constraints: { require_mandate: true } }, tenant.headers)
+    expect(await revoke(tenant, await mandate(tenant, { agent_id: 's' }))).not.toHaveProperty('warning')
+  })
+
+  test('a mandate without constraints is called one that limits nothing', async () => {
+    const tenant = await richTenant(world)
+    expect((await mandate(tenant, { constraints: [] })).warning).toContain('limits nothing')
+    expect(await mandate(tenant)).not.toHaveProperty('warning')
+  })
+
+  test('a refusal by a mandate names it, and a full count says which payment this would be', async () => {
+    const tenant = await richTenant(world)
+    await mandate(tenant, {
+      name: 'Twice a day',
+      agent_id: 's',
+      constraints: [{ type: 'payment.agent_recurrence', frequency: 'ON_DEMAND', max_occurrences: 1 }],
+    })
+    const pay = () =>
+      world.post('/api/pre-auth', { agent_id: 's', merchant: { id: 'm' }, amount_usdc: 1 }, tenant.headers)
+    expect((await pay()).status).toBe(201)
+    const { body } = await pay()
+    expect(body.message).toBe(
+      "The mandate 'Twice a day' refuses this. This would be payment 2, and payment.agent_recurrence.max_occurrences allows 1.",
+    )
+  })
+
+  test('an unknown operator is answered with the names and the signs', async () => {
+    const tenant = await richTenant(world)
+    const rule = { field: 'amount_usdc', op: '=>', value: 1, effect: 'deny' }
+    const { body } = await world.post('/api/policies', { name: 'p', rules: [rule] }, tenant.headers)
+    expect(body.message).toContain('gte (>=)')
+    expect(body.message).toContain('eq (= or ==)')
+  })
+
+  test('a message about an approval shows the address that is paid and the host, where the request names them', async () => {
+    const tenant = await richTenant(world)
+    const pay_to = `0x${'6'.repeat(40)}`
+    await mailedApproval(tenant, { id: 'Maps', url: 'https://maps.example/pay?secret=1', pay_to })
+    const { text } = mail.received[0]!
+    expect(text).toMatch(new RegExp(`^Pays to: +${pay_to}$`, 'm'))
+    expect(text).toMatch(/^Website: +maps\.example$/m)
+    expect(text).not.toContain('secret')
+    mail.received.length = 0
+    await mailedApproval(await richTenant(world))
+    expect(mail.received[0]!.text).not.toMatch(/Pays to|Website/)
   })
 })

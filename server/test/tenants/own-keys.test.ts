@@ -175,6 +175,26 @@ test("another tenant's key is not found, and its mandates are not known", async 
   expect(JSON.stringify(keys)).not.toContain(api_key)
 })
 
+test('revoking a key says which of the keys that it made are still active, and a refused revocation says why', async () => {
+  const owner = await onboard(node)
+  const maker = await make(owner.api_key, { scopes: ['read', 'keys'] })
+  const [live, dead] = [await make(maker.api_key), await make(maker.api_key, { name: 'dead' })]
+  expect((await send(owner.api_key, `DELETE /api/keys/${dead.key_id}`)).body.active_keys_made).toEqual([])
+  const revoked = await send(owner.api_key, `DELETE /api/keys/${maker.key_id}`)
+  expect(revoked.body.active_keys_made).toEqual([live.key_id])
+  const again = await sendRequest(node, `DELETE /api/admin/keys/${maker.key_id}`, undefined, { admin: true })
+  expect(again.body.active_keys_made).toEqual([live.key_id])
+  expect(await statusOf(live.api_key)).toBe(200)
+
+  const narrow = await make(owner.api_key, { scopes: ['read', 'keys'] })
+  const wide = await make(owner.api_key, { scopes: ['read', 'run'] })
+  const refused = await send(narrow.api_key, `DELETE /api/keys/${wide.key_id}`)
+  expect(refused.status).toBe(403)
+  expect(refused.body.message).toBe(
+    "This key lacks the scope 'run' of that key, and a key revokes no key with more rights than its own.",
+  )
+})
+
 test('bad bodies are 400 and make nothing', async () => {
   const { api_key } = await onboard(node)
   const valid = { name: 'a', scopes: ['read'] }

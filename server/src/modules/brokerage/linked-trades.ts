@@ -35,6 +35,8 @@ export const createLinkedTrades = (deps: LinkedTradesDeps): LinkedTrades => ({
       isOpen: run.state === 'pending_approval',
       amount,
       merchant,
+      payTo: null,
+      host: null,
       agent,
       sentence,
       expiresAt,

@@ -128,6 +128,17 @@ export function createApiKeys(deps: ApiKeysDeps) {
     return revokedKey
   }
 
+  /** Revoking a key leaves the keys alive that it made, so the answer names them. */
+  const toRevokedResponse = async (tx: Tx, key: store.KeyRow) => {
+    const tenantKeys = await store.readKeys(tx, key.tenant_id)
+    const made = readLineage(tenantKeys).keysMadeBy(key.id)
+    const now = deps.clock.now()
+    return {
+      ...toKeyResponse(key),
+      active_keys_made: tenantKeys.filter((row) => made.has(row.id) && isLive(row, now)).map((row) => row.id),
+    }
+  }
+
   /** The new key has the scopes, bonds and maker of the old one, which stays valid for the overlap. */
   const rotate = async (tx: Tx, oldKey: store.KeyRow, overlapSeconds: number | undefined, actor: string) => {
     const at = deps.clock.now()
@@ -186,13 +197,13 @@ export function createApiKeys(deps: ApiKeysDeps) {
 
     /** Idempotent: revoking again keeps the first `revoked_at`. */
     async revokeByOperator(id: string) {
-      const row = await deps.db.transaction().execute(async (tx) => {
+      const response = await deps.db.transaction().execute(async (tx) => {
         const key = await store.lockKey(tx, id)
         if (!key) throw notFound('key')
-        return revoke(tx, key, OPERATOR)
+        return toRevokedResponse(tx, await revoke(tx, key, OPERATOR))
       })
       deps.callers.forget(id)
-      return toKeyResponse(row)
+      return response
     },
 
     async rotateByOperator(idempotencyKey: string | undefined, id: string, body: { overlap_seconds?: number }) {
@@ -243,7 +254,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
         const { key, tenantKeys, lineage } = await lockOwnKey(tx, caller, id)
         if (!lineage.rotationsOf(caller.keyId).has(id) && !lineage.keysMadeBy(caller.keyId).has(id))
           throw forbidden('A key can rotate itself and the keys that it made, directly or through others.')
-        requireScopesHeld(caller, key.scopes as KeyScope[])
+        requireNoMoreRights(caller, key, 'rotates')
         await requireNewKeysLeft(tx, caller.tenantId)
         // Otherwise rotating again and again would have any number of keys valid at once.
         const before = tenantKeys.find((row) => row.replaced_by === id && isLive(row, deps.clock.now()))
@@ -259,16 +270,17 @@ export function createApiKeys(deps: ApiKeysDeps) {
 
     /** A key revokes itself and every key without more rights than its own, but not a key that made it. */
     async revoke(caller: TenantCaller, id: string) {
-      const row = await deps.db.transaction().execute(async (tx) => {
+      const response = await deps.db.transaction().execute(async (tx) => {
         const { key, lineage } = await lockOwnKey(tx, caller, id)
-        if (lineage.rotationsOf(caller.keyId).has(id)) return revoke(tx, key, caller.keyId)
+        const answer = async () => toRevokedResponse(tx, await revoke(tx, key, caller.keyId))
+        if (lineage.rotationsOf(caller.keyId).has(id)) return answer()
         if (lineage.makersOf(caller.keyId).has(id)) throw forbidden('A key cannot revoke a key that made it.')
-        requireScopesHeld(caller, key.scopes as KeyScope[])
+        requireNoMoreRights(caller, key, 'revokes')
         if (!coversBonds(caller, key)) throw forbidden('This key is bound; it revokes only keys with the same bonds.')
-        return revoke(tx, key, caller.keyId)
+        return answer()
       })
       deps.callers.forget(id)
-      return toKeyResponse(row)
+      return response
     },
   }
 
@@ -283,10 +295,21 @@ export function createApiKeys(deps: ApiKeysDeps) {
 
 const isLive = (key: store.KeyRow, now: Date) => !key.revoked_at && !(key.expires_at && key.expires_at <= now)
 
-function requireScopesHeld(caller: TenantCaller, scopes: readonly KeyScope[]) {
-  const missing = scopes.find((scope) => !caller.scopes.includes(scope))
+const findMissingScope = (caller: TenantCaller, scopes: readonly string[]) =>
+  scopes.find((scope) => !(caller.scopes as readonly string[]).includes(scope))
+
+function requireScopesHeld(caller: TenantCaller, scopes: readonly string[]) {
+  const missing = findMissingScope(caller, scopes)
   if (missing !== undefined)
     throw forbidden(`This key lacks the scope '${missing}', and nobody gives a scope that he lacks.`)
+}
+
+function requireNoMoreRights(caller: TenantCaller, key: store.KeyRow, verb: 'rotates' | 'revokes') {
+  const missing = findMissingScope(caller, key.scopes)
+  if (missing !== undefined)
+    throw forbidden(
+      `This key lacks the scope '${missing}' of that key, and a key ${verb} no key with more rights than its own.`,
+    )
 }
 
 type Bonds = Pick<TenantCaller, 'spender' | 'team' | 'mandateIds'>

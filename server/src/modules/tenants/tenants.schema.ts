@@ -213,6 +213,15 @@ const keyFields = {
 
 export const ApiKey = Type.Object(keyFields, { title: 'ApiKey' })
 const createdFields = { ...keyFields, api_key: Type.String({ description: 'Shown once; only its hash is kept.' }) }
+export const KeyRevoked = Type.Object(
+  {
+    ...keyFields,
+    active_keys_made: Type.Array(Type.String(), {
+      description: 'The keys that this one made, directly or through others, and that are still active.',
+    }),
+  },
+  { title: 'ApiKeyRevoked' },
+)
 export const KeyCreated = Type.Object(createdFields, { title: 'ApiKeyCreated' })
 export const KeysQuery = Type.Object({ limit, cursor: cursorParameter('key') }, { additionalProperties: false })
 export const KeysResponse = Type.Object({ keys: Type.Array(ApiKey), ...pageFields }, { title: 'ApiKeysResponse' })

@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../../platform/db.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
-import { type ApprovalRow, findApproval } from '../grants/grants.store.ts'
+import { type Merchant, urlHost } from '../assess/payment-facts.ts'
+import { type ApprovalRow, findApproval, findPreauth } from '../grants/grants.store.ts'
 import type { ApprovalRule } from './approval-content.ts'
 import type { ApprovalDecider, LinkedApproval } from './approval-links.ts'
 import type { Approvals } from './approvals.ts'
@@ -13,6 +14,8 @@ export async function findApprovalNotice(
   approvalId: string,
 ): Promise<ApprovalNotice | undefined> {
   const row = await findApproval(tx, tenantId, approvalId)
+  const preauth = row?.preauth_id ? await findPreauth(tx, tenantId, row.preauth_id) : undefined
+  const { url, pay_to: payTo = null } = (preauth?.merchant ?? {}) as Partial<Merchant>
   return (
     row && {
       approvalId: row.id,
@@ -21,6 +24,8 @@ export async function findApprovalNotice(
       amount: `${usdcFromMicro(row.amount_micro)} USDC`,
       agent: agentOf(row),
       merchant: row.merchant,
+      payTo,
+      host: url === undefined ? null : (urlHost(url) ?? null),
       sentence: (row.rule as ApprovalRule | null)?.sentence ?? row.reason,
       expiresAt: row.expires_at,
     }

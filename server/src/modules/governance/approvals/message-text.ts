@@ -7,6 +7,9 @@ export type ApprovalNotice = {
   amount: string
   agent: string
   merchant: string
+  /** The address that is paid and the host of the merchant's URL, where the request names them. */
+  payTo: string | null
+  host: string | null
   /** The sentence of the rule that asks. */
   sentence: string
   expiresAt: Date
@@ -34,6 +37,8 @@ export const formatTime = (at: Date) =>
 const fieldsOf = (notice: ApprovalNotice): [label: string, value: string][] => [
   ['Amount', oneLine(notice.amount)],
   ['Merchant', oneLine(notice.merchant)],
+  ...(notice.host === null ? [] : [['Website', oneLine(notice.host)] as [string, string]]),
+  ...(notice.payTo === null ? [] : [['Pays to', oneLine(notice.payTo)] as [string, string]]),
   ['Agent', oneLine(notice.agent)],
   ['Rule', oneLine(notice.sentence)],
   ['Open until', formatTime(notice.expiresAt)],
@@ -111,6 +116,8 @@ export function toWebhookBody(content: MessageContent, createdAt: Date): string 
       action_hash: notice.actionHash,
       amount: notice.amount,
       merchant: notice.merchant,
+      pay_to: notice.payTo,
+      host: notice.host,
       agent: notice.agent,
       rule: notice.sentence,
       url: link,

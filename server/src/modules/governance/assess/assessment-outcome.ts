@@ -26,14 +26,14 @@ export const refusalError = (decidingResult: RuleResult | null): RefusedAssessme
   decidingResult && isBudgetResult(decidingResult) ? 'budget_exceeded' : 'policy_blocked'
 
 export function refusalMessage(decidingResult: RuleResult): string {
-  const { policy_id, policy_name, budget_id, mandate_id, outcome, reason } = decidingResult
+  const { policy_id, policy_name, budget_id, mandate_id, mandate_name, outcome, reason } = decidingResult
   const source =
     policy_id !== null
       ? `The policy '${policy_name}'`
       : budget_id !== undefined
         ? `The budget '${budget_id}'`
         : mandate_id !== undefined
-          ? 'The mandate'
+          ? `The mandate '${mandate_name ?? mandate_id}'`
           : undefined
   if (source === undefined) return reason
   return outcome === 'review_required'

@@ -32,7 +32,6 @@ export const usedOf = ({ spentMicro, reservedMicro }: Pick<CounterState, 'spentM
 /** Whether the limit is reached, and if so, the limit or the time at which the payment would pass. */
 export function evaluateDemand(demand: CounterDemand, state: CounterState | 'held', at: Date): Finding {
   const format = demand.measure === 'count' ? (count: bigint) => Number(count) : usdcFromMicro
-  const unit = demand.measure === 'count' ? '' : ' USDC'
   const asked = format(demand.amountMicro)
   if (state === 'held')
     return {
@@ -44,18 +43,23 @@ export function evaluateDemand(demand: CounterDemand, state: CounterState | 'hel
   const usedMicro = usedOf(state)
   const [used, limit] = [format(usedMicro), format(state.limitMicro)]
   const common = { asked, limit, used }
+  const isCount = demand.measure === 'count'
+  const needed = format(usedMicro + demand.amountMicro)
   if (usedMicro + demand.amountMicro <= state.limitMicro)
     return {
       verdict: 'pass',
-      reason: `${asked}${unit} on top of ${used}${unit} is within ${demand.rule} ${limit}.`,
+      reason: isCount
+        ? `This is payment ${needed} of the ${limit} that ${demand.rule} allows.`
+        : `${asked} USDC on top of ${used} USDC is within ${demand.rule} ${limit}.`,
       ...common,
     }
-  const needed = format(usedMicro + demand.amountMicro)
   const resetsAt = demand.amountMicro <= state.limitMicro ? endOf(demand.window, at) : null
   const change = { path: demand.path, from: limit, to: needed }
   return {
     verdict: 'blocked',
-    reason: `${asked}${unit} on top of ${used}${unit} is more than ${demand.rule} ${limit}.`,
+    reason: isCount
+      ? `This would be payment ${needed}, and ${demand.rule} allows ${limit}.`
+      : `${asked} USDC on top of ${used} USDC is more than ${demand.rule} ${limit}.`,
     ...common,
     smallest_change: resetsAt
       ? {

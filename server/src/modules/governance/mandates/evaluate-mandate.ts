@@ -232,6 +232,7 @@ export const evaluateStatelessMandate = (mandate: Mandate, facts: PaymentFacts):
 const mandateResult = (mandate: Mandate, rule: string, finding: Finding, counter?: string): RuleResult => ({
   policy_id: null,
   mandate_id: mandate.id,
+  mandate_name: mandate.name,
   rule,
   mode: 'enforce',
   outcome: finding.verdict,

@@ -57,6 +57,9 @@ export const Mandate = Type.Object(
     expires_at: Type.String(),
     created_at: Type.String(),
     revoked_at: nullable(Type.String()),
+    warning: Type.Optional(
+      Type.String({ description: 'What making or revoking it leaves without a limit, in words; absent otherwise.' }),
+    ),
   },
   { title: 'Mandate' },
 )

@@ -32,6 +32,22 @@ export const revokeMandate = (tx: Tx, tenantId: string, id: string, at: Date): P
     .returningAll()
     .executeTakeFirst()
 
+/**
+ * Whether the agents of a mandate that was revoked have none any more: it was in force, no other one for them is, and no policy
+ * refuses payments without one.
+ */
+export async function leavesUnlimited(tx: Tx, revoked: MandateRow, at: Date): Promise<boolean> {
+  if (revoked.starts_at > at || revoked.expires_at <= at) return false
+  const { rows } = await sql`
+    select 1 from mandates where tenant_id = ${revoked.tenant_id} and status = 'active' and starts_at <= ${at} and expires_at > ${at}
+      and (agent_id is null or agent_id = ${revoked.agent_id})
+    union all
+    select 1 from policies where tenant_id = ${revoked.tenant_id} and status = 'active' and mode = 'enforce' and identity_type = 'tenant'
+      and constraints->>'require_mandate' = 'true'
+    limit 1`.execute(tx)
+  return rows.length === 0
+}
+
 /** What was counted under a mandate for payments that nobody but the tenant has seen, or that the chain does not show. */
 export async function readReportedMicro(tx: Tx, tenantId: string, mandateId: string): Promise<bigint> {
   const { rows } = await sql<{ micro: bigint }>`

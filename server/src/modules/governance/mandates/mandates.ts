@@ -17,7 +17,7 @@ import { lockRules, requireRoomForMandate } from '../rules/rule-limits.ts'
 import { readKeys } from '../rules/rules-cache.store.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import { checkMandateConstraints, type MandateConstraint, mandateLimits } from './evaluate-mandate.ts'
-import { insertMandate, listMandates, readReportedMicro, revokeMandate } from './mandates.store.ts'
+import { insertMandate, leavesUnlimited, listMandates, readReportedMicro, revokeMandate } from './mandates.store.ts'
 
 export type MandatesDeps = {
   db: Db
@@ -41,6 +41,11 @@ export type MandateInput = {
 
 const DEFAULT_LIFE_MS = 365 * 86_400_000
 const REMAINING_SCHEMA = 'mandate-remaining/v1'
+
+const NO_CONSTRAINTS = 'This mandate has no constraints: it limits nothing, and every payment of its agents fits it.'
+
+const describeUnlimited = ({ agent_id }: Pick<MandateRow, 'agent_id'>) =>
+  `From now on no mandate limits ${agent_id === null ? 'every agent without a mandate of its own' : `the agent '${agent_id}'`}: policies and budgets alone apply. Create another mandate, or a policy with require_mandate.`
 
 export type Mandates = ReturnType<typeof createMandates>
 
@@ -103,7 +108,10 @@ export function createMandates(deps: MandatesDeps) {
           data: { name: row.name, agent_id: row.agent_id },
           at,
         })
-        return { status: 201, body: toMandateRecord(row) }
+        return {
+          status: 201,
+          body: { ...toMandateRecord(row), ...(input.constraints.length === 0 && { warning: NO_CONSTRAINTS }) },
+        }
       })
       deps.rulesCache.invalidate(tenantId)
       return response
@@ -122,7 +130,7 @@ export function createMandates(deps: MandatesDeps) {
     async revoke(tenant: TenantCaller, id: string, reason: string | undefined) {
       const at = deps.clock.now()
       await requireMandate(tenant, id)
-      const row = await deps.db.transaction().execute(async (tx) => {
+      const { row, isLast } = await deps.db.transaction().execute(async (tx) => {
         const revoked = await revokeMandate(tx, tenant.tenantId, id, at)
         if (!revoked) throw conflict('This mandate is already revoked.')
         await markRulesChanged(tx, tenant.tenantId)
@@ -134,10 +142,10 @@ export function createMandates(deps: MandatesDeps) {
           data: { ...(reason !== undefined && { reason }) },
           at,
         })
-        return revoked
+        return { row: revoked, isLast: await leavesUnlimited(tx, revoked, at) }
       })
       deps.rulesCache.invalidate(tenant.tenantId)
-      return toMandateRecord(row)
+      return { ...toMandateRecord(row), ...(isLast && { warning: describeUnlimited(row) }) }
     },
 
     /** The remaining budget across all merchants, as a signed statement that anyone can verify. */

@@ -79,6 +79,15 @@ const ops = {
 } as const
 
 type Op = keyof typeof ops
+
+/** Each operator with its other spellings. */
+const opList = Object.keys(ops)
+  .map((op) => {
+    const aliases = Object.entries(opAliases).flatMap(([alias, name]) => (name === op ? [alias] : []))
+    return aliases.length === 0 ? op : `${op} (${aliases.join(' or ')})`
+  })
+  .join(', ')
+
 const opWords: Record<Op, string> = {
   eq: 'is',
   ne: 'is not',
@@ -102,7 +111,7 @@ export const RuleSchema = Type.Object(
     op: Type.String({
       minLength: 1,
       maxLength: 10,
-      description: `One of ${Object.keys(ops).join(', ')}, or their signs.`,
+      description: `One of ${opList}.`,
     }),
     value: Type.Union([scalar, Type.Array(scalar, { minItems: 1, maxItems: 500 })]),
     effect: Type.Union(['allow', 'deny', 'review'].map((effect) => Type.Literal(effect))),
@@ -130,8 +139,7 @@ export function readRule(rule: RuleInput, index: number): Rule {
   if (!Object.hasOwn(fields, rule.field) && tagOf(rule.field) === undefined)
     throw invalid(`${path}/field '${rule.field}' is unknown; it is one of ${fieldList}.`)
   const op = (Object.hasOwn(opAliases, rule.op) ? opAliases[rule.op as keyof typeof opAliases] : rule.op) as Op
-  if (!Object.hasOwn(ops, op))
-    throw invalid(`${path}/op '${rule.op}' is unknown; it is one of ${Object.keys(ops).join(', ')}.`)
+  if (!Object.hasOwn(ops, op)) throw invalid(`${path}/op '${rule.op}' is unknown; it is one of ${opList}.`)
   const field = rule.field as FieldName
   const isList = op === 'in' || op === 'not_in'
   if (isList !== Array.isArray(rule.value))

@@ -37,6 +37,7 @@ export type RuleResult = Finding & {
   policy_version?: number
   budget_id?: string
   mandate_id?: string
+  mandate_name?: string
   rule: string
   mode: Mode
   outcome: Outcome
