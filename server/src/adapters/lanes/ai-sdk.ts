@@ -1,8 +1,14 @@
-import type { LanguageModel } from 'ai'
 import type { Lane, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
 import { type CircuitBreaker, createCircuitBreaker } from '../../platform/circuit-breaker.ts'
 import type { Clock } from '../../platform/clock.ts'
-import { type CallModel, type CallOutcome, callModel, type ModelCall, openModel } from './model-call.ts'
+import {
+  type CallModel,
+  type CallOutcome,
+  callModel,
+  type LanguageModel,
+  type ModelCall,
+  openModel,
+} from './model-call.ts'
 import { retryDelayMs, sleep } from './retry.ts'
 import {
   LANE_DEFAULTS,

@@ -1,8 +1,11 @@
-import type { LanguageModel } from 'ai'
+import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
 import type { LaneTask, LaneUsage } from '../../modules/runs/lane.ts'
 import { isStorableText } from '../../platform/storable-text.ts'
 import { readOutputFormat } from './offline/brief.ts'
 import type { LaneTuning, ProviderSettings } from './settings.ts'
+
+/** A provider's model, called as it is: one stream of text needs nothing of what frameworks put above it. */
+export type LanguageModel = ReturnType<OpenAICompatibleProvider>
 
 /** The result of one attempt at one provider: text and usage, or the reason of the failure. */
 export type CallOutcome =
@@ -49,35 +52,28 @@ export async function openModel(provider: ProviderSettings, model: string): Prom
 
 /** Streams one response and classifies how it ended. Never throws on a provider failure. */
 export async function callModel({ model, provider, tuning, task, limits }: ModelCall): Promise<CallOutcome> {
-  const { streamText } = await import('ai')
   const attempt = new AbortController()
   const timeouts = startTimeouts(attempt, limits)
   const abortAttempt = () => attempt.abort(new Error('The run ended.'))
   task.signal.addEventListener('abort', abortAttempt, { once: true })
   let text = ''
   try {
-    const stream = streamText({
-      model,
-      instructions: tuning.systemPrompt,
-      messages: buildMessages(task),
+    const { stream } = await model.doStream({
+      prompt: [{ role: 'system', content: tuning.systemPrompt }, ...buildMessages(task)],
       temperature: tuning.temperature,
       maxOutputTokens: tuning.maxOutputTokens,
-      maxRetries: 0,
       abortSignal: attempt.signal,
-      onError: () => {},
     })
-    for await (const part of stream.fullStream) {
+    for await (const part of stream) {
       timeouts.restartStallTimer()
       if (part.type === 'text-delta') {
-        text += part.text
+        text += part.delta
         if (text.length > MAX_OUTPUT_CHARACTERS)
           return invalidOutput(`The model's output exceeded ${MAX_OUTPUT_CHARACTERS} characters.`)
       } else if (part.type === 'error') {
-        return toFailure(part.error)
-      } else if (part.type === 'abort') {
-        return toTimeout(task, timeouts.reason())
+        return attempt.signal.aborted ? toTimeout(task, timeouts.reason()) : toFailure(part.error)
       } else if (part.type === 'finish') {
-        return toOutcome(text, part.finishReason, toUsage(part.totalUsage, provider, task, text), task)
+        return toOutcome(text, part.finishReason.unified, toUsage(part.usage, provider, task, text), task)
       }
     }
     return brokenResponse('The response ended early.')
@@ -114,17 +110,10 @@ function startTimeouts(attempt: AbortController, limits: CallLimits) {
 }
 
 /** Memories are sent as a separate, labelled message, so that they cannot be mistaken for the task. */
-function buildMessages(task: LaneTask): { role: 'user'; content: string }[] {
+function buildMessages(task: LaneTask): { role: 'user'; content: [{ type: 'text'; text: string }] }[] {
   const notes =
-    task.context.length > 0
-      ? [
-          {
-            role: 'user' as const,
-            content: `Notes from earlier in this session, oldest first:\n\n${task.context.join('\n\n')}`,
-          },
-        ]
-      : []
-  return [...notes, { role: 'user', content: task.task }]
+    task.context.length > 0 ? [`Notes from earlier in this session, oldest first:\n\n${task.context.join('\n\n')}`] : []
+  return [...notes, task.task].map((text) => ({ role: 'user', content: [{ type: 'text', text }] }))
 }
 
 function toOutcome(text: string, reason: string, usage: LaneUsage, task: LaneTask): CallOutcome {
@@ -239,14 +228,14 @@ function parseRetryAfterMs(header: string | undefined): number | undefined {
 
 /** When a provider reports no usage, it is estimated at four characters per token, so that the cost is never zero. */
 function toUsage(
-  usage: { inputTokens: number | undefined; outputTokens: number | undefined },
+  usage: Record<'inputTokens' | 'outputTokens', { total: number | undefined }>,
   provider: ProviderSettings,
   task: LaneTask,
   text: string,
 ): LaneUsage {
   const inputCharacters = task.task.length + task.context.reduce((sum, note) => sum + note.length, 0)
-  const inputTokens = usage.inputTokens ?? Math.ceil(inputCharacters / 4)
-  const outputTokens = usage.outputTokens ?? Math.ceil(text.length / 4)
+  const inputTokens = usage.inputTokens.total ?? Math.ceil(inputCharacters / 4)
+  const outputTokens = usage.outputTokens.total ?? Math.ceil(text.length / 4)
   const cost = (inputTokens * provider.usdPerMillionInput + outputTokens * provider.usdPerMillionOutput) / 1_000_000
   return { inputTokens, outputTokens, costUsd: Number(cost.toFixed(8)) }
 }
