@@ -154,9 +154,12 @@ declare
 begin
   with open as (
     delete from open_runs run using unnest(items) as item
-    where run.id = item->>'run_id'
-      -- A payment from a wallet is settled by the same transaction that stores the result.
-      and (run.state = 'settling' or (run.state = 'executing' and (final_state = 'failed' or run.admission = item->>'admission')))
+    where run.id = item->>'run_id' and run.state in ('executing', 'settling')
+      and case final_state
+        -- A payment from a wallet is settled by the same transaction that stores the result.
+        when 'completed' then run.state = 'settling' or run.admission = item->>'admission'
+        else run.state = coalesce(item->>'from_state', run.state) and (item->>'admission' is null or run.admission = item->>'admission')
+      end
     returning run.*, item
   ), moved as (
     insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
@@ -201,7 +204,7 @@ begin
 end $$;
 
 -- Ends runs that failed before money moved: nothing is charged, everything held is released.
--- item: {run_id, at, reason, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, cost_usd?, latency_ms?, receipt, events[], audit}
+-- item: {run_id, from_state?, admission?, at, reason, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, cost_usd?, latency_ms?, receipt, events[], audit}
 create or replace function abandon_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
   ended ended_run[] := move_to_ended(items, 'failed');

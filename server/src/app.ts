@@ -47,6 +47,8 @@ import { createReceipts } from './modules/receipts/receipts.ts'
 import { createRouteAdvice } from './modules/routing/route-advice.ts'
 import { routingRoutes } from './modules/routing/routing.routes.ts'
 import { createRouting } from './modules/routing/routing.ts'
+import { createBackgroundRuns } from './modules/runs/background-runs.ts'
+import { createCancelRun } from './modules/runs/cancel-run.ts'
 import { failedSettlementsDue, runsUnfinished, settlementsDue } from './modules/runs/due-work.ts'
 import { createExecuteRun } from './modules/runs/execute-run.ts'
 import type { Lane } from './modules/runs/lane.ts'
@@ -55,6 +57,8 @@ import { probeResponse } from './modules/runs/payment-required.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
 import { dropOldRuns, makePartitions } from './modules/runs/retention.ts'
+import { createRunEvents } from './modules/runs/run-events.ts'
+import { createRunWatch } from './modules/runs/run-watch.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
 import { createRunSteps } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
@@ -259,6 +263,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       clock,
       asset,
       payTo,
+      deadlineSeconds: config.RUN_DEADLINE_SECONDS,
       isDevelopmentChain: chain.dev !== undefined,
     })
     const governance = composeGovernance(context, {
@@ -279,6 +284,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const escrow = createEscrow({ db, clock, ids, idempotency, audit: outbox.audit })
 
     const tracing = await openTracing(context)
+    const runWatch = createRunWatch({ db, log })
+    const background = createBackgroundRuns({ slots: config.MAX_RUNS_UNDER_WAY, watch: runWatch, log })
     const runDeps = traceRun(tracing, {
       db,
       steps: createRunSteps(pool, metrics, overrides.maxBatch),
@@ -289,6 +296,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       instance,
       publicUrl,
       deadlineSeconds: config.RUN_DEADLINE_SECONDS,
+      background,
       exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
       readSettledMicro: governance.readSettledMicro,
       findLane: catalog.find,
@@ -418,6 +426,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     runsRoutes(app, {
       runs: createRuns({ db, findAudit: observe.auditLinks.find }),
       executeRun,
+      cancelRun: createCancelRun(runDeps),
+      events: createRunEvents(runWatch),
       answerProbe: (kind, requestId) => probeResponse(runDeps, kind, requestId),
       limits: { payerPerMinute: limits.keyPerMinute },
       priceRange: catalog.priceRange,
@@ -460,6 +470,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       idempotency,
       encryptionRotation,
       reconciler,
+      background,
       startApprovedRuns,
       sequencer: observe.sequencer,
       observe,
@@ -478,7 +489,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const closeParts = async (parts: Awaited<ReturnType<typeof assemble>>, deadline: number) => {
     await drain.closeConnections(parts.app, deadline).catch(logFailure)
     // A sweep claims its work for a time, so that another process continues what is left here.
-    const stopWork = parts.jobs.stop().then(parts.startApprovedRuns.idle)
+    const stopWork = parts.jobs.stop().then(parts.background.idle)
     await within(Math.max(deadline - performance.now(), CLOSE_TIMEOUT_MS), stopWork).catch(logFailure)
     await close()
   }

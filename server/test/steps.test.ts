@@ -493,6 +493,7 @@ function runCases(): Record<string, Case[]> {
     'audit.tenant_id': 'ten_1',
   }
   const completion: Record<string, Json> = { ...end, admission: 'adm_1', memory: null }
+  const abandonment: Record<string, Json> = { ...end, admission: 'adm_1', from_state: 'executing' }
   const { escrow: _, ...endWithEscrow } = end
   return {
     admit_runs: [
@@ -593,14 +594,16 @@ function runCases(): Record<string, Case[]> {
       { prepare: [], input: completion, refusal: 'run_not_open' },
     ],
     abandon_runs: [
-      { prepare: [...OPEN_RUN({ wallet: true }), SUBSCRIPTION], input: end },
-      { prepare: OPEN_RUN({ state: 'settling' }), input: end },
+      { prepare: [...OPEN_RUN({ wallet: true }), SUBSCRIPTION], input: abandonment },
+      { prepare: OPEN_RUN({ state: 'settling' }), input: { ...abandonment, from_state: null, admission: null } },
       {
         prepare: [...OPEN_RUN({ wallet: true, escrow: true }), ESCROW],
-        input: { ...endWithEscrow, ...escrowEnd('escrow.', 'refunded') },
+        input: { ...endWithEscrow, ...escrowEnd('escrow.', 'refunded'), from_state: null, admission: 'adm_1' },
       },
-      { prepare: ENDED_RUN, input: end },
-      { prepare: [], input: end, refusal: 'run_not_open' },
+      { prepare: ENDED_RUN, input: abandonment },
+      { prepare: [], input: abandonment, refusal: 'run_not_open' },
+      { prepare: OPEN_RUN({ state: 'settling' }), input: abandonment, refusal: 'run_not_open' },
+      { prepare: OPEN_RUN({}), input: { ...abandonment, admission: 'adm_2' }, refusal: 'run_not_open' },
     ],
   }
 }

@@ -535,7 +535,7 @@ export interface paths {
         put?: never;
         /**
          * Route, execute, verify, settle and attest one task
-         * @description Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. Needs a payment; an `X-API-Key` is optional.
+         * @description Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. With `Prefer: respond-async` the answer to a payment is 202 at once, and `Location` has the run. Needs a payment; an `X-API-Key` is optional.
          */
         post: operations["run"];
         delete?: never;
@@ -613,11 +613,51 @@ export interface paths {
         };
         /**
          * One run, with the answer that was given for it
-         * @description One run, with the answer that was given for it. Needs an `X-API-Key` with the scope `read`, or a session.
+         * @description A tenant’s run, with its answer. Without a key: how an asynchronous run goes that was paid without one; its answer goes to whoever sends the same request with the same payment. Takes an `X-API-Key` with the scope `read` and needs none.
          */
         get: operations["getRun"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The states of a run as server-sent events
+         * @description Events named `state`, whose data is a `RunEvent`: `pending`, then `settling` where a payment is settled, then `completed` or `failed`, which is the last. `Last-Event-ID` resumes after that event; 204 says that there is no other. Takes an `X-API-Key` with the scope `read` and needs none.
+         */
+        get: operations["streamRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a run before its work is done
+         * @description Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with its payment in the header `PAYMENT-SIGNATURE`. Takes an `X-API-Key` with the scope `run` and needs none.
+         */
+        post: operations["cancelRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3927,6 +3967,8 @@ export interface components {
         Lane: components["schemas"]["AgentPrice"] & {
             status: "active" | "paused";
             model: string | null;
+            /** @description How long it may work on a run; null: as long as any lane, two minutes unless the operator set less. */
+            deadline_seconds: number | null;
         };
         LaneCreate: {
             display_name: string;
@@ -3938,6 +3980,8 @@ export interface components {
             estimated_cost_usd?: number;
             status?: "active" | "paused";
             model?: string | null;
+            /** @description How long the lane may work on a run; null: RUN_DEADLINE_SECONDS. */
+            deadline_seconds?: number | null;
             agent_id: string;
         };
         LaneUpdate: {
@@ -3950,6 +3994,8 @@ export interface components {
             estimated_cost_usd?: number;
             status?: "active" | "paused";
             model?: string | null;
+            /** @description How long the lane may work on a run; null: RUN_DEADLINE_SECONDS. */
+            deadline_seconds?: number | null;
         };
         LanesResponse: {
             lanes: components["schemas"]["Lane"][];
@@ -5569,6 +5615,8 @@ export interface components {
                     [key: string]: unknown;
                 };
             } | null;
+            /** @description Without a key: how the answer is had, once the run has ended. */
+            next_action?: string;
         };
         RunBudget: {
             budget_id?: string;
@@ -5576,6 +5624,17 @@ export interface components {
             soft_max_price_usdc?: number;
             strict?: boolean;
             currency?: string;
+        };
+        RunCancelled: {
+            run_id: string;
+            /** @enum {string} */
+            status: "failed";
+            /** @enum {string} */
+            reason: "cancelled";
+            /** @enum {boolean} */
+            charged: false;
+            /** @description The signed statement that nothing was charged. */
+            receipt_url: string;
         };
         RunErrorResponse: {
             error: string;
@@ -5612,6 +5671,16 @@ export interface components {
             audit?: components["schemas"]["AuditLink"];
         } & {
             [key: string]: unknown;
+        };
+        /** @description Only with `Prefer: respond-async`: the run is admitted and goes on without this request. The same payment or idempotency key gets this answer while it does, and the final one afterwards. */
+        RunPending: {
+            run_id: string;
+            /** @enum {string} */
+            status: "pending";
+            /** @description The path of the run, as in the header `Location`. */
+            location: string;
+            /** @description The path of its states as server-sent events. */
+            events: string;
         };
         RunPolicy: {
             policy_ids?: string[];
@@ -6227,6 +6296,8 @@ export interface components {
             amount: string;
             /** @description Binds the price to exactly this request; a probe gets none. */
             quote?: string;
+            /** @description How long a payment must still be valid when it arrives, so that it outlives the work. Signed for `maxTimeoutSeconds`, it may be sent until two and a half minutes later. */
+            min_validity_seconds: number;
             /** @description Only for a call with neither body nor content type. */
             price_range?: {
                 min_usdc: number;
@@ -6413,7 +6484,9 @@ export type RoutingIntelRequest = components['schemas']['RoutingIntelRequest'];
 export type RoutingIntelResponse = components['schemas']['RoutingIntelResponse'];
 export type Run = components['schemas']['Run'];
 export type RunBudget = components['schemas']['RunBudget'];
+export type RunCancelled = components['schemas']['RunCancelled'];
 export type RunErrorResponse = components['schemas']['RunErrorResponse'];
+export type RunPending = components['schemas']['RunPending'];
 export type RunPolicy = components['schemas']['RunPolicy'];
 export type RunRequest = components['schemas']['RunRequest'];
 export type RunSuccessResponse = components['schemas']['RunSuccessResponse'];
@@ -7021,7 +7094,8 @@ export interface operations {
                      *           "estimated_margin_usd": 1,
                      *           "margin_percent": 1,
                      *           "status": "active",
-                     *           "model": "offline-analyst-3"
+                     *           "model": "offline-analyst-3",
+                     *           "deadline_seconds": 1
                      *         }
                      *       ]
                      *     }
@@ -7091,7 +7165,8 @@ export interface operations {
                      *           "estimated_margin_usd": 1,
                      *           "margin_percent": 1,
                      *           "status": "active",
-                     *           "model": "offline-analyst-3"
+                     *           "model": "offline-analyst-3",
+                     *           "deadline_seconds": 1
                      *         }
                      *       ]
                      *     }
@@ -7171,7 +7246,8 @@ export interface operations {
                      *       "estimated_margin_usd": 1,
                      *       "margin_percent": 1,
                      *       "status": "active",
-                     *       "model": "offline-analyst-3"
+                     *       "model": "offline-analyst-3",
+                     *       "deadline_seconds": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Lane"];
@@ -7285,7 +7361,8 @@ export interface operations {
                      *       "estimated_margin_usd": 1,
                      *       "margin_percent": 1,
                      *       "status": "active",
-                     *       "model": "offline-analyst-3"
+                     *       "model": "offline-analyst-3",
+                     *       "deadline_seconds": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Lane"];
@@ -7381,7 +7458,8 @@ export interface operations {
                      *       "estimated_margin_usd": 1,
                      *       "margin_percent": 1,
                      *       "status": "active",
-                     *       "model": "offline-analyst-3"
+                     *       "model": "offline-analyst-3",
+                     *       "deadline_seconds": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Lane"];
@@ -10036,6 +10114,15 @@ export interface operations {
                     "application/json": components["schemas"]["RunSuccessResponse"];
                 };
             };
+            /** @description Only with `Prefer: respond-async`: the run is admitted and goes on without this request. The same payment or idempotency key gets this answer while it does, and the final one afterwards. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunPending"];
+                };
+            };
             /** @description The request is not valid. */
             400: {
                 headers: {
@@ -10232,6 +10319,15 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["LoopSuccessResponse"];
+                };
+            };
+            /** @description Only with `Prefer: respond-async`: the run is admitted and goes on without this request. The same payment or idempotency key gets this answer while it does, and the final one afterwards. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunPending"];
                 };
             };
             /** @description The request is not valid. */
@@ -10573,7 +10669,8 @@ export interface operations {
                      *       "answer": {
                      *         "status": 1,
                      *         "body": {}
-                     *       }
+                     *       },
+                     *       "next_action": "next action"
                      *     }
                      */
                     "application/json": components["schemas"]["Run"];
@@ -10608,6 +10705,203 @@ export interface operations {
             };
             /** @description No such record. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    streamRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events named `state` until the run has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The last event was seen. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    cancelRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "status": "failed",
+                     *       "reason": "cancelled",
+                     *       "charged": false,
+                     *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunCancelled"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

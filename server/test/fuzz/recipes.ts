@@ -36,6 +36,15 @@ const walletRun = (world: World) => ({
   payment: { wallet_id: world.caller.walletId },
 })
 
+/** A run that was cancelled in time; to cancel it again gets the same answer. */
+const cancelledRun = (world: World) =>
+  until('a run is cancelled before it is done', async () => {
+    const headers = { ...world.caller.headers, prefer: 'respond-async' }
+    const { run_id } = await world.make('POST', '/api/run', walletRun(world), headers)
+    const cancelled = await post(world, `/api/runs/${run_id}/cancel`).catch(() => undefined)
+    return cancelled === undefined ? undefined : (run_id as string)
+  })
+
 const onWallet = (world: World): Draft => ({ params: { id: world.caller.walletId } })
 
 const escrowOf = (world: World) =>
@@ -293,6 +302,8 @@ export const recipes: Record<string, Recipe> = {
   listLoops: list,
   listRuns: list,
   getRun: async (world) => ({ params: { id: (await post(world, '/api/run', walletRun(world))).run_id } }),
+  streamRun: async (world) => ({ params: { id: (await post(world, '/api/run', walletRun(world))).run_id } }),
+  cancelRun: async (world) => ({ params: { id: await cancelledRun(world) } }),
   settle: async (world) => {
     const body = { task: 'Tell me a joke about locks.', agent_id: 'comedian-v1' }
     const run = await world.pay('/api/run', body, world.caller.headers)

@@ -114,6 +114,8 @@ export const buildFailure = (run: RunItem): StepInput<typeof abandonRunsStep> =>
   ...buildEnd(run, 'failure'),
   ledger_id: run.pendingId,
   reason: 'test',
+  from_state: null,
+  admission: null,
 })
 
 /** Calls a set step with a batch, in the same way as the service: for each input its answer, or the reason of its refusal. */

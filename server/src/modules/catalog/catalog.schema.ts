@@ -48,10 +48,23 @@ export const AgentsResponse = Type.Object(
 )
 
 export const Lane = Type.Intersect(
-  [AgentPrice, Type.Object({ status, model: Type.Union([Type.String(), Type.Null()]) })],
+  [
+    AgentPrice,
+    Type.Object({
+      status,
+      model: Type.Union([Type.String(), Type.Null()]),
+      deadline_seconds: Type.Union([Type.Integer(), Type.Null()], {
+        description:
+          'How long it may work on a run; null: as long as any lane, two minutes unless the operator set less.',
+      }),
+    }),
+  ],
   { title: 'Lane' },
 )
 export const LanesResponse = Type.Object({ lanes: Type.Array(Lane) }, { title: 'LanesResponse' })
+
+/** An x402 payment is valid for an hour at most, and the work is done and settled before it expires. */
+const MAX_DEADLINE_SECONDS = 3_300
 
 const laneFields = {
   display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
@@ -63,6 +76,11 @@ const laneFields = {
   estimated_cost_usd: Type.Optional(Type.Number({ minimum: 0, maximum: 1000 })),
   status: Type.Optional(status),
   model: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 120 }), Type.Null()])),
+  deadline_seconds: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: MAX_DEADLINE_SECONDS }), Type.Null()], {
+      description: 'How long the lane may work on a run; null: RUN_DEADLINE_SECONDS.',
+    }),
+  ),
 }
 
 export const LaneUpdate = Type.Object(laneFields, {

@@ -133,7 +133,12 @@ export async function createCatalog(deps: CatalogDeps) {
   }
 }
 
-const laneRecord = (lane: Lane) => ({ ...priceRecord(lane), status: lane.status, model: lane.model })
+const laneRecord = (lane: Lane) => ({
+  ...priceRecord(lane),
+  status: lane.status,
+  model: lane.model,
+  deadline_seconds: lane.deadlineSeconds,
+})
 
 /** The lower bound of the success rate with 95 % confidence: a few good receipts do not give a high score. */
 const trustScore = (succeeded: number, receipts: number) =>

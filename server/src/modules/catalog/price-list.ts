@@ -17,6 +17,8 @@ export type Lane = {
   estimatedCostUsd: number
   status: 'active' | 'paused'
   model: string | null
+  /** How long it may work on a run; null: as long as RUN_DEADLINE_SECONDS says. */
+  deadlineSeconds: number | null
 }
 
 /** An operator's change to a lane, or a new lane. Stored as a row that overrides the shipped price list. */
@@ -31,9 +33,10 @@ export type LaneChange = {
   estimated_cost_usd?: number
   status?: 'active' | 'paused'
   model?: string | null
+  deadline_seconds?: number | null
 }
 
-type PriceListEntry = Required<Omit<LaneChange, 'status' | 'model'>>
+type PriceListEntry = Required<Omit<LaneChange, 'status' | 'model' | 'deadline_seconds'>>
 type PriceListFile = {
   pricing_version: string
   cost_model: string
@@ -87,6 +90,7 @@ function toLane(row: PriceListEntry & LaneChange): Lane {
     estimatedCostUsd: row.estimated_cost_usd,
     status: row.status ?? 'active',
     model: row.model ?? null,
+    deadlineSeconds: row.deadline_seconds ?? null,
   }
 }
 

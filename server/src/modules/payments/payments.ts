@@ -11,6 +11,7 @@ import {
   type PaymentTerms,
   type SettleResult,
 } from './facilitator.ts'
+import { MAX_VALIDITY_SECONDS, minValiditySeconds, offeredSeconds } from './payment-validity.ts'
 import type { Quotes } from './quote.ts'
 import { NETWORK, type ReceivedPayment, TOKEN_DOMAIN } from './x402.ts'
 
@@ -24,14 +25,12 @@ export type PaymentsDeps = {
   clock: Clock
   asset: Hex
   payTo: Hex
+  /** How long a lane works at most, unless it has a deadline of its own. */
+  deadlineSeconds: number
   /** Whether payments are made on the embedded chain. */
   isDevelopmentChain?: boolean
 }
 
-export const MAX_TIMEOUT_SECONDS = 300
-/** A payment must outlive the work: the run's deadline of 120 s and some time to settle. */
-const MIN_VALIDITY_SECONDS = 150
-const MAX_VALIDITY_SECONDS = 3_600
 /** Nodes of one chain are not all at the same block: one that is behind must not make a payment look unused. */
 export const NODE_LAG_MARGIN_SECONDS = 60n
 
@@ -49,13 +48,13 @@ export type OpenSettlement = {
 export type Payments = ReturnType<typeof createPayments>
 
 export function createPayments(deps: PaymentsDeps) {
-  const termsFor = (amountMicro: bigint): PaymentTerms => ({
+  const termsFor = (amountMicro: bigint, deadlineSeconds = deps.deadlineSeconds): PaymentTerms => ({
     scheme: 'exact',
     network: NETWORK,
     asset: deps.asset,
     amountMicro,
     payTo: deps.payTo,
-    maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    maxTimeoutSeconds: offeredSeconds(deadlineSeconds),
     extra: TOKEN_DOMAIN,
   })
 
@@ -175,10 +174,11 @@ function compareWithTerms({ payment, accepted }: ReceivedPayment, terms: Payment
     )
   if (authorization.validAfter > seconds)
     return toRefusal('invalid_exact_evm_payload_authorization_valid_after', 'The payment is not valid yet.')
-  if (authorization.validBefore < seconds + BigInt(MIN_VALIDITY_SECONDS))
+  const minSeconds = minValiditySeconds(terms)
+  if (authorization.validBefore < seconds + BigInt(minSeconds))
     return toRefusal(
       'invalid_exact_evm_payload_authorization_valid_before',
-      `The payment has expired or expires too soon: validBefore must be at least ${MIN_VALIDITY_SECONDS} seconds from now.`,
+      `The payment has expired or expires too soon: validBefore must be at least ${minSeconds} seconds from now. Sign one that is valid for ${terms.maxTimeoutSeconds} seconds.`,
     )
   if (authorization.validBefore > seconds + BigInt(MAX_VALIDITY_SECONDS))
     return toRefusal(

@@ -12,6 +12,7 @@ import {
 } from '../../platform/x402-wire.ts'
 import type { ExactPayment, Hex, PaymentTerms } from './facilitator.ts'
 import { paymentIdentifierEcho, paymentIdentifierOffer, readPaymentIdentifier } from './payment-identifier.ts'
+import { minValiditySeconds } from './payment-validity.ts'
 
 /** x402 over HTTP in both versions: one 402 serves either kind of client, and either payment header is read. */
 export type Headers = Record<string, string | string[] | undefined>
@@ -180,6 +181,7 @@ export function buildChallenge({
       price_usdc: usdcFromMicro(terms.amountMicro),
       amount,
       ...(quote && { quote }),
+      min_validity_seconds: minValiditySeconds(terms),
       ...(range && {
         price_range: {
           min_usdc: usdcFromMicro(terms.amountMicro),

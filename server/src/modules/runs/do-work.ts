@@ -7,17 +7,18 @@ import type { Lane, LaneResult } from './lane.ts'
 import { type Failure, type Run, type RunResult, stepOwner } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
-/** Does the work of an admitted run before its deadline and verifies the output. Never throws: a run must come to an end. */
-export async function doWork(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
-  return execute(deps, run).catch((error) => internalFailure(deps, run, error))
+/** Does the work of an admitted run before its deadline, unless it is cancelled, and verifies the output. Never throws: a run must come to an end. */
+export async function doWork(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promise<RunResult | Failure> {
+  return execute(deps, run, cancelled).catch((error) => internalFailure(deps, run, error))
 }
 
-async function execute(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
+async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promise<RunResult | Failure> {
   const startedAt = performance.now()
   const memories = await recallMemories(deps, run)
   if ('stage' in memories) return memories
   const context = memories.map((memory) => memory.content)
-  const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - deps.clock.now().getTime()))
+  const deadline = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - deps.clock.now().getTime()))
+  const signal = cancelled ? AbortSignal.any([deadline, cancelled]) : deadline
   const task = {
     runId: run.id,
     ...stepOwner(run),

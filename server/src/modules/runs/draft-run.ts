@@ -5,7 +5,7 @@ import { accounts, buildEscrowHold, type LedgerEntry } from '../ledger/ledger.ts
 import { type PaidRequest, requestKeys } from './paid-request.ts'
 import type { PaidUnit, Run, RunBody } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
-import type { RunDeps } from './run-deps.ts'
+import { deadlineSecondsOf, type RunDeps } from './run-deps.ts'
 import type { AdmissionItem } from './runs.steps.ts'
 
 const KEY_LIFE_MS = 24 * 60 * 60 * 1000
@@ -25,7 +25,7 @@ export function draftRun(
   const pendingId = deps.ids.next('ltx')
   const walletId = paymentMethod.method === 'wallet' ? paymentMethod.walletId : null
   const holds = holdsOf(deps, assessment, paymentMethod)
-  const paymentTerms = deps.payments.termsFor(offer.priceMicro)
+  const paymentTerms = deps.payments.termsFor(offer.priceMicro, deadlineSecondsOf(deps, offer.agentId))
   return {
     id,
     kind: request.kind,
@@ -42,7 +42,7 @@ export function draftRun(
     pendingId,
     admission: deps.ids.uuid(),
     createdAt,
-    deadlineAt: new Date(createdAt.getTime() + deps.deadlineSeconds * 1000),
+    deadlineAt: new Date(createdAt.getTime() + deadlineSecondsOf(deps, offer.agentId) * 1000),
     locks: unitLocks(id, walletId, assessment.locks, holds),
     terms: {
       settlement_id: settlementId,
@@ -63,6 +63,7 @@ export function draftRun(
       ruling: assessment.summary,
       input_hash: sha256(request.body.task),
       salt: deps.ids.salt(),
+      ...(request.respondAsync && { async: { takeovers: 0 } }),
     },
   }
 }

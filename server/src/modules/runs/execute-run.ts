@@ -3,19 +3,16 @@ import { auditPending, pendingAuditId, withAuditLink } from '../../platform/audi
 import { StepRefused } from '../../platform/batch.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
-import { doWork } from './do-work.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
 import {
   findApprovedResponse,
   findResponseToFirstRequest,
   findStoredResponse,
   findUnansweredResponse,
-  readStoredResponse,
 } from './find-stored-response.ts'
-import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
-import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
+import { type Run, type RunResponse, stepOwner } from './paid-unit.ts'
 import {
   checkWallet,
   checkX402Payment,
@@ -23,6 +20,8 @@ import {
   type PaymentMethod,
   walletTooLowResponse,
 } from './payment-method.ts'
+import { pendingResponse } from './pending-response.ts'
+import { performRun } from './perform-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { isSettling } from './runs.store.ts'
 
@@ -33,8 +32,9 @@ const MAX_REASSESSMENTS = 8
 const SETTLING_PAUSE_MS = 100
 
 /**
- * A paid run from the request to the response. A run that fails before its result is stored is not charged; one that is
- * interrupted after that is finished by the reconciler.
+ * A paid run from the request to its admission; `perform-run.ts` does the rest, before the response or, when the caller
+ * prefers an early one, after it. A run that fails before its result is stored is not charged; one that is interrupted
+ * after that is finished by the reconciler.
  */
 export const createExecuteRun = (deps: RunDeps) => {
   const executeRun = async (
@@ -78,6 +78,8 @@ export const createExecuteRun = (deps: RunDeps) => {
     deps.afterStep('check')
 
     const run = draftRun(deps, request, assessment, paymentMethod)
+    const { owner } = stepOwner(run)
+    if (request.respondAsync) deps.background.requireRoom(owner)
     const mayWait = attempt.count < MAX_REASSESSMENTS
     const admission = await admitRun(deps, request, run, paymentMethod, assessment, mayWait)
     if (admission === 'rules_changed' || admission === 'limit_reached') return reassess(admission === 'rules_changed')
@@ -89,20 +91,10 @@ export const createExecuteRun = (deps: RunDeps) => {
     deps.afterStep('admit')
     request.endTurn()
 
-    const result = await doWork(deps, run)
-    if ('stage' in result) return abandonRun(deps, run, result)
-    deps.afterStep('execute')
-
-    if (run.terms.escrow_id && !result.verification.verified) return abandonRun(deps, run, verificationFailure(result))
-    if (paymentMethod.method === 'wallet') return finishFromWallet(deps, run, result)
-
-    const responseInstead = await keepResult(deps, run, result)
-    if (responseInstead) return responseInstead
-    deps.afterStep('keep')
-
-    const outcome = await deps.payments.settle(paymentMethod.settlement)
-    deps.afterStep('settle')
-    return finishRun(deps, run, result, outcome)
+    const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
+    if (!request.respondAsync) return performRun(deps, run, settlement)
+    deps.background.start(run.id, owner, (signal) => performRun(deps, run, settlement, signal))
+    return pendingResponse(run.id)
   }
   return async (request: PaidRequest) => completeAudit(deps, request, await executeRun(request))
 }
@@ -193,24 +185,3 @@ async function admitRun(
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
 }
-
-/**
- * Transaction B. Returns a response when the run must not be settled: the reconciler has ended it because its process
- * seemed dead, or its result cannot be stored.
- */
-async function keepResult(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse | undefined> {
-  try {
-    await deps.steps.keep(toKeepItem(deps, run, result), [`run:${run.id}`], stepOwner(run))
-    return undefined
-  } catch (error) {
-    return error instanceof StepRefused ? readStoredResponse(deps, run.id) : giveUpRun(deps, run, error)
-  }
-}
-
-/** A run paid from escrow is charged only for a verified output. */
-const verificationFailure = ({ verification }: RunResult): Failure => ({
-  stage: 'verify',
-  reason: 'verification_failed',
-  message: `The output was graded ${verification.grade} and did not pass verification. The escrow went back to the wallet.`,
-  retryable: true,
-})

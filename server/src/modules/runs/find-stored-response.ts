@@ -6,6 +6,7 @@ import { conflict } from '../../platform/problem.ts'
 import { toPaymentNonce } from '../payments/x402.ts'
 import { type PaidRequest, type RequestIdentity, requestKeys } from './paid-request.ts'
 import type { RunResponse, RunTerms } from './paid-unit.ts'
+import { pendingResponse } from './pending-response.ts'
 import { replayHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
 import {
@@ -102,6 +103,7 @@ export async function findApprovedResponse(
     if (run.tenant_id !== request.caller.tenantId || run.request_hash !== request.requestHash) return undefined
     if (run.answer_status !== null || performance.now() > deadline)
       return replayResponse(deps, run, await findSettlementOf(deps.db, runId))
+    if (request.respondAsync) return pendingResponse(runId)
     await sleep(pause)
   }
 }
@@ -126,7 +128,7 @@ export async function readStoredResponse(deps: StoredResponseDeps, runId: string
 
 /** The same request with another payment or none. While the first payment is unknown, another must not be signed or used. */
 async function replayToRepeat(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): Promise<RunResponse> {
-  if (run.answer_status === null && settlement.state === 'unknown') throw paymentUnknown(run.id)
+  if (run.answer_status === null && settlement.state === 'unknown' && !isAsync(run)) throw paymentUnknown(run.id)
   return replayResponse(deps, run, settlement)
 }
 
@@ -136,10 +138,13 @@ const paymentUnknown = (runId: string) =>
     { retryable: true, retryAfterSeconds: 2, extra: { run_id: runId } },
   )
 
-/** The stored response byte for byte. While there is none, a 409 or 503 that asks for the same request again. */
+const isAsync = (run: RunRow) => (run.terms as RunTerms).async !== undefined
+
+/** The stored response byte for byte. While there is none, the 202 of an asynchronous run, or a 409 or 503 that asks for the same request again. */
 async function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): Promise<RunResponse> {
   const body = await readAnswerBody(deps.db, run)
   if (body === null || run.answer_status === null) {
+    if (isAsync(run)) return pendingResponse(run.id)
     if (settlement.state === 'unknown') return settlementUnknownResponse(run.id, (run.terms as RunTerms).request_id)
     throw stillInFlight('payment or idempotency key')
   }

@@ -67,18 +67,28 @@ export async function finishFromWallet(deps: RunDeps, run: Run, result: RunResul
 export async function giveUpRun(deps: RunDeps, run: Run, error: unknown): Promise<RunResponse> {
   if (isUnavailable(error)) throw error
   deps.log.error({ err: error, run_id: run.id }, 'the result of a run could not be stored')
-  return abandonRun(deps, run, {
+  const failure: Failure = {
     stage: 'execute',
     reason: 'result_not_stored',
     message: 'The result could not be stored.',
     retryable: true,
-  })
+  }
+  return abandonRun(deps, run, failure, { admission: run.admission })
 }
 
+/** The state and the admission in which a run may be ended without a charge; in any other the step is refused. */
+export type AbandonFrom = { state?: 'executing'; admission?: string }
+
 /** Ends a unit without a charge: voids the pending money, releases the limits and signs a receipt with `charged: false`. */
-export async function abandonRun(deps: RunDeps, unit: PaidUnit, failure: Failure): Promise<RunResponse> {
+export async function abandonRun(
+  deps: RunDeps,
+  unit: PaidUnit,
+  failure: Failure,
+  { state, admission }: AbandonFrom = {},
+): Promise<RunResponse> {
   const { item, response } = buildFailure(deps, unit, failure)
-  const { first } = await deps.steps.abandon(item, unit.locks, stepOwner(unit))
+  const from = { from_state: state ?? null, admission: admission ?? null }
+  const { first } = await deps.steps.abandon({ ...item, ...from }, unit.locks, stepOwner(unit))
   if (!first) return readStoredResponse(deps, unit.id)
   deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'failed' })
   return response

@@ -16,6 +16,8 @@ export type PaidRequest = {
   idempotencyKey: string | undefined
   paid: ReceivedPayment | undefined
   requestId: string
+  /** The caller prefers 202 at once to the answer once the work is done. */
+  respondAsync: boolean
   /** Counts the request against the payer's rate limit, once the payment is verified. */
   countPayer(payer: string): Promise<void>
   /** Counts the request against the address it came from. */

@@ -55,6 +55,8 @@ export type RunTerms = {
   input_hash: string
   /** Opens the hashes of the unit's receipts. Absent in units admitted before receipts were salted. */
   salt?: string
+  /** Of a run whose caller does not wait for it; `takeovers` counts the processes that died over it. */
+  async?: { takeovers: number }
 }
 
 /** The work of a run. Transaction B stores it before the payment is settled. */

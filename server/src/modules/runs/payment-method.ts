@@ -6,7 +6,7 @@ import { findStoredResponse, findUnansweredResponse } from './find-stored-respon
 import type { PaidRequest } from './paid-request.ts'
 import type { RunResponse } from './paid-unit.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
-import type { RunDeps } from './run-deps.ts'
+import { deadlineSecondsOf, type RunDeps } from './run-deps.ts'
 
 /** The code of x402's reference facilitator. */
 const INSUFFICIENT_BALANCE = 'invalid_exact_evm_insufficient_balance'
@@ -26,7 +26,7 @@ export async function checkX402Payment(
   offer: Offer,
 ): Promise<PaymentMethod | RunResponse> {
   if (!request.paid) return paymentRequiredResponse(deps, toPricedRequest(request, offer))
-  const terms = deps.payments.termsFor(offer.priceMicro)
+  const terms = deps.payments.termsFor(offer.priceMicro, deadlineSecondsOf(deps, offer.agentId))
   // Read before the balance: what settles in between is then counted twice, never as if it were still there.
   const settledMicro = await deps.readSettledMicro(request.paid.payment.authorization.from)
   const check = await deps.payments.check(request.paid, terms)

@@ -3,7 +3,7 @@ import type { Refusal } from '../payments/payments.ts'
 import { buildChallenge } from '../payments/x402.ts'
 import { hasPaidInput, inputDescriptionV1, inputExtension, type PaidInput, paidInputs } from './input-extension.ts'
 import type { RunResponse } from './paid-unit.ts'
-import type { RunDeps } from './run-deps.ts'
+import { deadlineSecondsOf, type RunDeps } from './run-deps.ts'
 
 /** A request with its price. */
 export type PricedRequest = {
@@ -21,7 +21,7 @@ export type PricedRequest = {
 
 /** The 402, with a quote that binds the price to exactly this request. */
 export function paymentRequiredResponse(deps: RunDeps, request: PricedRequest, refusal?: Refusal): RunResponse {
-  const terms = deps.payments.termsFor(request.priceMicro)
+  const terms = deps.payments.termsFor(request.priceMicro, deadlineSecondsOf(deps, request.agentId))
   const { token } = deps.payments.quotes.issue({
     bound_to: { request_hash: request.requestHash },
     kind: request.kind,

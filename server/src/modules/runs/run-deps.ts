@@ -13,6 +13,7 @@ import type { Memory } from '../memory/memory.ts'
 import type { PaymentTerms } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
 import type { Receipts } from '../receipts/receipts.ts'
+import type { BackgroundRuns } from './background-runs.ts'
 import type { Lane } from './lane.ts'
 import type { RunBody, RunStep } from './paid-unit.ts'
 import type { RunSteps } from './runs.store.ts'
@@ -29,7 +30,9 @@ export type RunDeps = {
   /** The name of this process; its runs are taken over when it dies. */
   instance: string
   publicUrl: () => string
+  /** How long a lane may work on a run, unless the lane has a deadline of its own. */
   deadlineSeconds: number
+  background: BackgroundRuns
   /** The maximum amount of one payer's payments that are verified and not yet settled. */
   exposureMicro: bigint
   /** What a payer's runs have settled so far. */
@@ -64,6 +67,9 @@ export type RunDeps = {
   /** Called after each step. The crash test kills the process there. */
   afterStep(step: RunStep): void
 }
+
+export const deadlineSecondsOf = (deps: Pick<RunDeps, 'findLane' | 'deadlineSeconds'>, agentId: string): number =>
+  deps.findLane(agentId)?.deadlineSeconds ?? deps.deadlineSeconds
 
 /** The lane chosen for a task, why it was chosen, and which others could do it. */
 export type LaneRoute = {

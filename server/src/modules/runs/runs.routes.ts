@@ -1,14 +1,17 @@
 import type { FastifyRequest, preValidationAsyncHookHandler } from 'fastify'
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { requireTenant } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
-import { ErrorResponse } from '../../platform/http-openapi.ts'
+import { describeNonJsonResponse, ErrorResponse } from '../../platform/http-openapi.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { prefersAsync } from '../../platform/prefer.ts'
 import { invalid } from '../../platform/problem.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { paymentInfo, readPayment } from '../payments/x402.ts'
+import type { createCancelRun } from './cancel-run.ts'
 import { hashRequest, type PaidRequest } from './paid-request.ts'
 import type { RunBody, RunResponse } from './paid-unit.ts'
+import type { createRunEvents } from './run-events.ts'
 import {
   GovernanceRefusal,
   LoopRequest,
@@ -17,8 +20,10 @@ import {
   PaymentRequiredResponse,
   RecentLoopsResponse,
   Run,
+  RunCancelled,
   RunFailure,
   RunParams,
+  RunPending,
   RunRequest,
   RunSuccessResponse,
   RunsQuery,
@@ -29,6 +34,8 @@ import type { Runs } from './runs.ts'
 export type RunRoutesDeps = {
   runs: Runs
   executeRun(request: PaidRequest): Promise<RunResponse>
+  cancelRun: ReturnType<typeof createCancelRun>
+  events: ReturnType<typeof createRunEvents>
   /** The 402 to a call without a body. */
   answerProbe(kind: PaidRequest['kind'], requestId: string): RunResponse
   limits: { payerPerMinute: number }
@@ -38,6 +45,7 @@ export type RunRoutesDeps = {
 const PATHS = { run: '/api/run', loop: '/api/loop' } as const
 
 const paidResponses = {
+  202: RunPending,
   402: PaymentRequiredResponse,
   404: ErrorResponse,
   409: ErrorResponse,
@@ -46,7 +54,12 @@ const paidResponses = {
   500: RunFailure,
 }
 
-export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits, priceRange }: RunRoutesDeps) {
+export function runsRoutes(
+  app: App,
+  { runs, executeRun, cancelRun, events, answerProbe, limits, priceRange }: RunRoutesDeps,
+) {
+  app.addHook('preClose', async () => events.endAll())
+
   const toPaidRequest = (
     request: FastifyRequest,
     kind: PaidRequest['kind'],
@@ -63,6 +76,7 @@ export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits, pr
     idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
     paid: readPayment(request.headers),
     requestId: request.id,
+    respondAsync: prefersAsync(request.headers.prefer),
     countPayer: (payer) =>
       request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`payer:${payer}`, limits.payerPerMinute),
     countAddress: () => (request.caller.kind === 'tenant' ? Promise.resolve() : request.countAddress()),
@@ -86,7 +100,8 @@ export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits, pr
         operationId: 'run',
         tags: ['Execution'],
         summary: 'Route, execute, verify, settle and attest one task',
-        description: 'Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged.',
+        description:
+          'Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. With `Prefer: respond-async` the answer to a payment is 202 at once, and `Location` has the run.',
         body: RunRequest,
         response: { 200: RunSuccessResponse, ...paidResponses },
         ...paymentInfo(priceRange('run')),
@@ -158,12 +173,64 @@ export function runsRoutes(app: App, { runs, executeRun, answerProbe, limits, pr
         operationId: 'getRun',
         tags: ['Execution'],
         summary: 'One run, with the answer that was given for it',
+        description:
+          'A tenant’s run, with its answer. Without a key: how an asynchronous run goes that was paid without one; its answer goes to whoever sends the same request with the same payment.',
         params: RunParams,
         response: { 200: Run },
       },
-      config: { auth: 'tenant', scope: 'read' },
+      config: { auth: 'optional', scope: 'read' },
     },
-    async (request) => runs.get(requireTenant(request.caller), request.params.id),
+    async ({ caller, params }) => (caller.kind === 'guest' ? runs.getOfGuest(params.id) : runs.get(caller, params.id)),
+  )
+  app.get(
+    '/api/runs/:id/events',
+    {
+      // A HEAD response has no body, so its stream would stay open without sending anything.
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'streamRun',
+        tags: ['Execution'],
+        summary: 'The states of a run as server-sent events',
+        description:
+          'Events named `state`, whose data is a `RunEvent`: `pending`, then `settling` where a payment is settled, then `completed` or `failed`, which is the last. `Last-Event-ID` resumes after that event; 204 says that there is no other.',
+        params: RunParams,
+        response: {
+          200: describeNonJsonResponse('text/event-stream', 'Events named `state` until the run has ended.'),
+          204: Type.Null({ description: 'The last event was seen.' }),
+        },
+      },
+      config: { auth: 'optional', scope: 'read', uncounted: true },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      return events.open(request, reply, id, await runs.readStatus(request.caller, id))
+    },
+  )
+  app.post(
+    '/api/runs/:id/cancel',
+    {
+      schema: {
+        operationId: 'cancelRun',
+        tags: ['Execution'],
+        summary: 'Cancel a run before its work is done',
+        description:
+          'Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with its payment in the header `PAYMENT-SIGNATURE`.',
+        params: RunParams,
+        response: { 200: RunCancelled, 409: ErrorResponse },
+      },
+      config: { auth: 'optional', scope: 'run' },
+    },
+    async ({ caller, headers, params: { id } }) => {
+      const { receiptId } = await cancelRun(caller, readPayment(headers), id)
+      const receipt_url = `/api/receipts/${receiptId}`
+      return {
+        run_id: id,
+        status: 'failed' as const,
+        reason: 'cancelled' as const,
+        charged: false as const,
+        receipt_url,
+      }
+    },
   )
 }
 

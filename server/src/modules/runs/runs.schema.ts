@@ -230,6 +230,10 @@ export const PaymentRequiredResponse = Type.Object(
     price_usdc: Usdc,
     amount: Type.String(),
     quote: Type.Optional(Type.String({ description: 'Binds the price to exactly this request; a probe gets none.' })),
+    min_validity_seconds: Type.Integer({
+      description:
+        'How long a payment must still be valid when it arrives, so that it outlives the work. Signed for `maxTimeoutSeconds`, it may be sent until two and a half minutes later.',
+    }),
     price_range: Type.Optional(
       Type.Object(
         { min_usdc: Usdc, max_usdc: Usdc, min_amount: Type.String(), max_amount: Type.String() },
@@ -289,6 +293,44 @@ export const LoopSuccessResponse = Type.Object(
     audit: Type.Optional(AuditLinkSchema),
   },
   { title: 'LoopSuccessResponse' },
+)
+
+const runStatuses = ['pending', 'settling', 'completed', 'failed', 'blocked'] as const
+
+export const RunPending = Type.Object(
+  {
+    run_id: Type.String(),
+    status: Type.Literal('pending'),
+    location: Type.String({ description: 'The path of the run, as in the header `Location`.' }),
+    events: Type.String({ description: 'The path of its states as server-sent events.' }),
+  },
+  {
+    title: 'RunPending',
+    description:
+      'Only with `Prefer: respond-async`: the run is admitted and goes on without this request. The same payment or idempotency key gets this answer while it does, and the final one afterwards.',
+  },
+)
+
+export const RunEvent = Type.Object(
+  {
+    run_id: Type.String(),
+    status: Type.Union(runStatuses.map((value) => Type.Literal(value))),
+    reason: Type.Optional(Type.String({ description: 'Why it failed; nothing was charged.' })),
+    receipt_url: Type.Optional(Type.String()),
+    location: Type.String(),
+  },
+  { title: 'RunEvent', description: 'The data of an event named `state`.' },
+)
+
+export const RunCancelled = Type.Object(
+  {
+    run_id: Type.String(),
+    status: Type.Literal('failed'),
+    reason: Type.Literal('cancelled'),
+    charged: Type.Literal(false),
+    receipt_url: Type.String({ description: 'The signed statement that nothing was charged.' }),
+  },
+  { title: 'RunCancelled' },
 )
 
 export const TopUpResponse = Type.Object(
@@ -384,8 +426,11 @@ export const Run = Type.Object(
     answer: nullable(
       Type.Object(
         { status: Type.Integer(), body: Type.Object({}, { additionalProperties: true }) },
-        { description: 'What POST /api/run answered or would have: null while it is not decided.' },
+        { description: 'What POST /api/run answered or would have: null while it is not decided, and without a key.' },
       ),
+    ),
+    next_action: Type.Optional(
+      Type.String({ description: 'Without a key: how the answer is had, once the run has ended.' }),
     ),
   },
   { title: 'Run' },

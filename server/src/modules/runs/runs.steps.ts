@@ -121,7 +121,17 @@ export const completeRunsStep = defineSetStep(
   First,
 )
 
-export const abandonRunsStep = defineSetStep('abandon_runs', Type.Object({ ...RunEnd, reason: Type.String() }), First)
+export const abandonRunsStep = defineSetStep(
+  'abandon_runs',
+  Type.Object({
+    ...RunEnd,
+    reason: Type.String(),
+    /** Given when the run must not have gone on, or been taken over, since it was read. */
+    from_state: nullableText,
+    admission: nullableText,
+  }),
+  First,
+)
 
 export const noteArrivalStep = defineStep(
   'note_arrival',

@@ -225,6 +225,19 @@ export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRo
   return rows
 }
 
+/** Gives an open run to this process. The admission is new, so that no step of the process before it counts any more. */
+export async function takeOverRun(
+  tx: Tx,
+  { id, admission: before }: Pick<OpenRunRow, 'id' | 'admission'>,
+  { instance, admission }: { instance: string; admission: string },
+): Promise<OpenRunRow | undefined> {
+  const { rows } = await sql<OpenRunRow>`
+    update open_runs set instance = ${instance}, admission = ${admission},
+      terms = jsonb_set(terms, '{async,takeovers}', to_jsonb((terms#>>'{async,takeovers}')::int + 1))
+    where id = ${id} and admission = ${before} and state = 'executing' returning *`.execute(tx)
+  return rows[0]
+}
+
 /**
  * Makes settlements that died with their process due now, once: the run then belongs to this process, and later attempts
  * follow its lease and back-off. One whose outcome is already known to be unknown keeps its back-off. Their callers have no answer.
@@ -296,6 +309,28 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
     .orderBy('id', 'desc')
     .limit(query.limit + 1)
     .execute()
+}
+
+/** A guest's asynchronous run. Any other run of a guest is found by its payment alone. */
+export async function findGuestRun(tx: Tx, id: string): Promise<RunRow | undefined> {
+  const row = await tx
+    .selectFrom('runs')
+    .selectAll()
+    .where('id', '=', id)
+    .where('tenant_id', 'is', null)
+    .where(sql<boolean>`terms ? 'async'`)
+    .executeTakeFirst()
+  return row as RunRow | undefined
+}
+
+export async function findTenantRun(tx: Tx, tenantId: string, id: string): Promise<RunRow | undefined> {
+  const row = await tx
+    .selectFrom('runs')
+    .selectAll()
+    .where('id', '=', id)
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirst()
+  return row as RunRow | undefined
 }
 
 /** The list also contains pre-authorised payments, which have no stored response. */

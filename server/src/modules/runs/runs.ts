@@ -1,13 +1,23 @@
 import type { Selectable } from 'kysely'
 import { type AwaitAudit, pendingAuditId, withAuditLink } from '../../platform/audit-link.ts'
-import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Caller, TenantCaller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
 import type { DB } from '../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
-import { notFound } from '../../platform/problem.ts'
+import { notFound, unauthorized } from '../../platform/problem.ts'
 import type { RunResult } from './paid-unit.ts'
-import { findRunRecord, listLoops, listRuns, type RunsQuery, readAnswerBody } from './runs.store.ts'
+import { type RunStatus, toRunStatus } from './run-watch.ts'
+import {
+  findGuestRun,
+  findRunRecord,
+  findTenantRun,
+  listLoops,
+  listRuns,
+  type RunRow,
+  type RunsQuery,
+  readAnswerBody,
+} from './runs.store.ts'
 
 /** Reads a tenant's runs and loops. `execute-run.ts` executes them. */
 export function createRuns({ db, findAudit }: { db: Db; findAudit: AwaitAudit }) {
@@ -54,10 +64,41 @@ export function createRuns({ db, findAudit }: { db: Db; findAudit: AwaitAudit })
       const { answer_status: status } = row
       return { ...toRunItem(row), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
     },
+
+    /**
+     * What its receipt will say in public anyway, and nothing of the task or the output: the id of a run is no secret once
+     * it has ended.
+     */
+    async getOfGuest(id: string) {
+      const run = await requireGuestRun(db, id)
+      const isOver = run.answer_status !== null
+      return {
+        ...toRunItem(run),
+        answer: null,
+        ...(isOver && { next_action: 'To get the answer, send the same request with the same payment again.' }),
+      }
+    },
+
+    async readStatus(caller: Caller, id: string): Promise<RunStatus> {
+      const run = caller.kind === 'guest' ? await requireGuestRun(db, id) : await findTenantRun(db, caller.tenantId, id)
+      if (!run) throw notFound('run')
+      return toRunStatus({ ...run, reason: (run.result as { reason?: string } | null)?.reason ?? null })
+    },
   }
 }
 
-const toRunItem = (row: Selectable<DB['run_history']>) => ({
+async function requireGuestRun(db: Db, id: string): Promise<RunRow> {
+  const run = await findGuestRun(db, id)
+  if (!run) throw unauthorized()
+  return run
+}
+
+type ListedRun = Pick<
+  Selectable<DB['run_history']>,
+  'id' | 'outcome' | 'action' | 'agent_id' | 'price_micro' | 'created_at' | 'receipt_id'
+>
+
+const toRunItem = (row: ListedRun) => ({
   run_id: row.id!,
   outcome: row.outcome!,
   action: row.action!,

@@ -31,7 +31,7 @@ export type StartApprovedRuns = ReturnType<typeof createStartApprovedRuns>
  * dies after leaves a run like any other. If the caller sends the request at the same time, one of the two is admitted.
  */
 export function createStartApprovedRuns(deps: StartApprovedRunsDeps) {
-  const underWay = new Set<Promise<void>>()
+  let underWay = 0
 
   /** A refusal is thrown instead of recorded: the run that waits has a row already. */
   const executeRun = createExecuteRun({
@@ -63,21 +63,21 @@ export function createStartApprovedRuns(deps: StartApprovedRunsDeps) {
   return {
     /** Claims due runs and begins them; it does not wait for their end. */
     async sweep(): Promise<number> {
-      const room = MAX_UNDER_WAY - underWay.size
+      const room = MAX_UNDER_WAY - underWay
       const runs = room > 0 ? await deps.claimApprovedRuns(room) : []
       for (const run of runs) {
-        const started = start(run)
-          .catch((error) => deps.log.error({ err: error, run_id: run.runId }, 'an approved run is left to its lease'))
-          .finally(() => underWay.delete(started))
-        underWay.add(started)
+        underWay += 1
+        deps.background.start(run.runId, run.tenantId, () =>
+          start(run).finally(() => {
+            underWay -= 1
+          }),
+        )
       }
       return runs.length
     },
 
     /** Waits for the runs that this process has begun. */
-    async idle(): Promise<void> {
-      await Promise.all(underWay)
-    },
+    idle: deps.background.idle,
   }
 }
 
@@ -112,6 +112,8 @@ function toPaidRequest(deps: Pick<RunDeps, 'ids'>, run: ApprovedRun, caller: Ten
     idempotencyKey,
     paid: undefined,
     requestId: deps.ids.next('req'),
+    // It is under way in the background already.
+    respondAsync: false,
     countPayer: async () => {},
     countAddress: async () => {},
     endTurn: () => {},

@@ -1,0 +1,55 @@
+import { StepRefused } from '../../platform/batch.ts'
+import type { OpenSettlement } from '../payments/payments.ts'
+import { doWork } from './do-work.ts'
+import { readStoredResponse } from './find-stored-response.ts'
+import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
+import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
+import type { RunDeps } from './run-deps.ts'
+
+/** The admitted run to its end: work, transaction B, settlement, transaction C. Without a settlement a wallet pays. */
+export async function performRun(
+  deps: RunDeps,
+  run: Run,
+  settlement: OpenSettlement | undefined,
+  signal?: AbortSignal,
+): Promise<RunResponse> {
+  const result = await doWork(deps, run, signal)
+  if ('stage' in result) return abandonRun(deps, run, result, ownWork(run))
+  deps.afterStep('execute')
+
+  if (run.terms.escrow_id && !result.verification.verified)
+    return abandonRun(deps, run, verificationFailure(result), ownWork(run))
+  if (!settlement) return finishFromWallet(deps, run, result)
+
+  const responseInstead = await keepResult(deps, run, result)
+  if (responseInstead) return responseInstead
+  deps.afterStep('keep')
+
+  const outcome = await deps.payments.settle(settlement)
+  deps.afterStep('settle')
+  return finishRun(deps, run, result, outcome)
+}
+
+/** A run that another process has taken over meanwhile is left to it. */
+const ownWork = ({ admission }: Run) => ({ state: 'executing', admission }) as const
+
+/**
+ * Transaction B. Returns a response when the run must not be settled: the reconciler has ended it because its process
+ * seemed dead, or its result cannot be stored.
+ */
+async function keepResult(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse | undefined> {
+  try {
+    await deps.steps.keep(toKeepItem(deps, run, result), [`run:${run.id}`], stepOwner(run))
+    return undefined
+  } catch (error) {
+    return error instanceof StepRefused ? readStoredResponse(deps, run.id) : giveUpRun(deps, run, error)
+  }
+}
+
+/** A run paid from escrow is charged only for a verified output. */
+const verificationFailure = ({ verification }: RunResult): Failure => ({
+  stage: 'verify',
+  reason: 'verification_failed',
+  message: `The output was graded ${verification.grade} and did not pass verification. The escrow went back to the wallet.`,
+  retryable: true,
+})
