@@ -58,6 +58,7 @@ import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
 import { dropOldRuns, makePartitions } from './modules/runs/retention.ts'
 import { createRunEvents } from './modules/runs/run-events.ts'
+import { createRunToken } from './modules/runs/run-token.ts'
 import { createRunWatch } from './modules/runs/run-watch.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
 import { createRunSteps } from './modules/runs/runs.store.ts'
@@ -297,6 +298,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       publicUrl,
       deadlineSeconds: config.RUN_DEADLINE_SECONDS,
       background,
+      runToken: createRunToken(keys),
       exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
       readSettledMicro: governance.readSettledMicro,
       findLane: catalog.find,
@@ -424,7 +426,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
     runsRoutes(app, {
-      runs: createRuns({ db, findAudit: observe.auditLinks.find }),
+      runs: createRuns({ db, findAudit: observe.auditLinks.find, runToken: runDeps.runToken }),
       executeRun,
       cancelRun: createCancelRun(runDeps),
       events: createRunEvents(runWatch),

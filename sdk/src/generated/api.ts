@@ -613,7 +613,7 @@ export interface paths {
         };
         /**
          * One run, with the answer that was given for it
-         * @description A tenant’s run, with its answer. Without a key: how an asynchronous run goes that was paid without one; its answer goes to whoever sends the same request with the same payment. Takes an `X-API-Key` with the scope `read` and needs none.
+         * @description A tenant’s run, with its answer. Without a key: how an asynchronous run goes that was paid without one, and with the token of its 202 in the header `X-Run-Token` also its answer. Takes an `X-API-Key` with the scope `read` and needs none.
          */
         get: operations["getRun"];
         put?: never;
@@ -655,7 +655,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run before its work is done
-         * @description Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with its payment in the header `PAYMENT-SIGNATURE`. Takes an `X-API-Key` with the scope `run` and needs none.
+         * @description Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with the token of its 202 in the header `X-Run-Token`, or with its payment in `PAYMENT-SIGNATURE`. Takes an `X-API-Key` with the scope `run` and needs none.
          */
         post: operations["cancelRun"];
         delete?: never;
@@ -5615,7 +5615,7 @@ export interface components {
                     [key: string]: unknown;
                 };
             } | null;
-            /** @description Without a key: how the answer is had, once the run has ended. */
+            /** @description Without a key or token: how the answer is had, once the run has ended. */
             next_action?: string;
         };
         RunBudget: {
@@ -5681,6 +5681,8 @@ export interface components {
             location: string;
             /** @description The path of its states as server-sent events. */
             events: string;
+            /** @description Only without a key: sent as `X-Run-Token` it reads the answer at `location` and cancels the run. Keep it as secret as the answer. */
+            token?: string;
         };
         RunPolicy: {
             policy_ids?: string[];

@@ -36,11 +36,17 @@ const walletRun = (world: World) => ({
   payment: { wallet_id: world.caller.walletId },
 })
 
+/** A parser reads it, in a thread, which takes longer than the next request. */
+const LONG_WORK = {
+  task: `Find the defects.\n${'function f(a) { for (let i = 0; i <= a.length; i++) g(a[i]) }\n'.repeat(500)}`,
+  agent_id: 'coder-v1',
+}
+
 /** A run that was cancelled in time; to cancel it again gets the same answer. */
 const cancelledRun = (world: World) =>
   until('a run is cancelled before it is done', async () => {
     const headers = { ...world.caller.headers, prefer: 'respond-async' }
-    const { run_id } = await world.make('POST', '/api/run', walletRun(world), headers)
+    const { run_id } = await world.make('POST', '/api/run', { ...walletRun(world), ...LONG_WORK }, headers)
     const cancelled = await post(world, `/api/runs/${run_id}/cancel`).catch(() => undefined)
     return cancelled === undefined ? undefined : (run_id as string)
   })
@@ -288,9 +294,10 @@ export const recipes: Record<string, Recipe> = {
     return {}
   },
   run: async (world, random) => {
-    if (random.chance(0.5)) return { body: walletRun(world) }
+    const preference: Record<string, string> = random.chance(0.25) ? { prefer: 'respond-async' } : {}
+    if (random.chance(0.5)) return { body: walletRun(world), headers: preference }
     const body = { task: 'Tell me a joke about clocks.', agent_id: 'comedian-v1' }
-    return { body, headers: await world.paymentFor('/api/run', body, world.caller.headers) }
+    return { body, headers: { ...(await world.paymentFor('/api/run', body, world.caller.headers)), ...preference } }
   },
   loop: (world) => ({
     body: {

@@ -160,6 +160,27 @@ describe('refused', () => {
     }
   })
 
+  test('a guest’s token reads and cancels its own run alone', async () => {
+    const task = slowTask()
+    const [{ answer, runId }, other] = [await startAsGuest(task), await startAsGuest('Tell a joke about tokens.')]
+    const own = { 'x-run-token': answer.body.token as string }
+    for (const wrong of [{ 'x-run-token': other.answer.body.token }, { 'x-run-token': '' }, { 'x-run-token': runId }]) {
+      expect((await world.get(`/api/runs/${runId}`, wrong)).status).toBe(401)
+      expect((await world.post(`/api/runs/${runId}/cancel`, undefined, wrong)).status).toBe(404)
+    }
+    expect((await world.get(`/api/runs/${runId}`, { ...own, ...stranger.headers })).status).toBe(404)
+    expect((await world.get(`/api/runs/${runId}`, own)).body).toMatchObject({ outcome: 'pending', answer: null })
+    // A tenant's run has no token: its key is needed.
+    const { body: ofTenant } = await start('Tell a joke about keys.')
+    expect(ofTenant).not.toHaveProperty('token')
+    expect((await world.get(`/api/runs/${ofTenant.run_id}`, own)).status).toBe(401)
+    await untilEnded(other.runId)
+    const read = await world.get(`/api/runs/${other.runId}`, { 'x-run-token': other.answer.body.token })
+    expect(read.body.answer).toMatchObject({ status: 200, body: { run_id: other.runId, output: expect.any(String) } })
+    const cancelled = await world.post(`/api/runs/${runId}/cancel`, undefined, own)
+    expect(cancelled.body, cancelled.text).toMatchObject({ reason: 'cancelled', charged: false })
+  })
+
   test('a payment that would expire before a long lane is done is refused with how long it must be valid, and is not used', async () => {
     const created = await world.post(
       '/api/lane',
@@ -379,6 +400,8 @@ describe('a guest’s run paid by x402', () => {
       answer: null,
       next_action: expect.stringContaining('same payment'),
     })
+    const { body: shown } = await world.get(`/api/runs/${runId}`, { 'x-run-token': answer.body.token })
+    expect(shown.answer.body).toEqual(final.body)
     expect((await world.post('/api/run', guestBody('Another task.'), payment)).status).toBe(409)
   })
 
@@ -395,6 +418,21 @@ describe('a guest’s run paid by x402', () => {
     expect(repeated.body).toMatchObject({ run_id: runId, charged: false, settlement: { status: 'failed' } })
     expect(await world.balance(payer.address)).toBe(1_000_000n)
   })
+})
+
+test('an official x402 client pays for an asynchronous run and reads the answer with its token', async () => {
+  const payer = await world.payer(1)
+  const response = await payer.fetch(`${world.url}/api/run`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...ASYNC },
+    body: JSON.stringify(guestBody('Tell a joke about clients.')),
+  })
+  expect(response.status).toBe(202)
+  const { token, location, events } = (await response.json()) as Record<string, string>
+  expect((await readEvents(events!)).events.at(-1)!.data.status).toBe('completed')
+  const { body } = await world.get(location!, { 'x-run-token': token! })
+  expect(body.answer).toMatchObject({ status: 200, body: { output: expect.any(String) } })
+  expect(await world.balance(payer.address)).toBe(1_000_000n - PRICE_MICRO)
 })
 
 describe('events', () => {

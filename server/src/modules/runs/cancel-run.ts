@@ -6,6 +6,7 @@ import { abandonRun } from './finish-run.ts'
 import type { Failure } from './paid-unit.ts'
 import { toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
+import { isSameToken } from './run-token.ts'
 import { toRunStatus } from './run-watch.ts'
 import { findGuestRun, findOpenRun, findSettlementOf, findTenantRun, type RunRow } from './runs.store.ts'
 
@@ -24,14 +25,14 @@ const CANCELLED: Failure = {
  */
 export const createCancelRun =
   (deps: RunDeps) =>
-  async (caller: Caller, paid: ReceivedPayment | undefined, id: string): Promise<{ receiptId: string }> => {
-    const run = await findOwnRun(deps, caller, paid, id)
+  async (caller: Caller, proof: GuestProof, id: string): Promise<{ receiptId: string }> => {
+    const run = await findOwnRun(deps, caller, proof, id)
     const openRun = run.state === 'executing' ? await findOpenRun(deps.db, id) : undefined
     if (openRun) {
       await abandonRun(deps, toPaidUnit(openRun), CANCELLED, { state: 'executing' }).catch(ignoreLateCancel)
       deps.background.abort(id)
     }
-    return readCancellation(await findOwnRun(deps, caller, paid, id))
+    return readCancellation(await findOwnRun(deps, caller, proof, id))
   }
 
 /** The result was stored meanwhile; the run as it is now says so. */
@@ -52,25 +53,28 @@ function readCancellation(run: RunRow) {
   throw conflict(`The run has ended (${status}); there is nothing to cancel.`, extra)
 }
 
+/** What shows that a run without a key is one's own. */
+export type GuestProof = { paid: ReceivedPayment | undefined; token: string | undefined }
+
 /**
- * A tenant cancels its own runs. A guest's run is cancelled by whoever brings its payment, which nobody else has seen as
- * long as it is not settled.
+ * A tenant cancels its own runs. A guest's run is cancelled by whoever brings its token or its payment, which nobody else
+ * has seen as long as it is not settled.
  */
-async function findOwnRun(
-  deps: RunDeps,
-  caller: Caller,
-  paid: ReceivedPayment | undefined,
-  id: string,
-): Promise<RunRow> {
+async function findOwnRun(deps: RunDeps, caller: Caller, { paid, token }: GuestProof, id: string): Promise<RunRow> {
   if (caller.kind === 'tenant') {
     const run = await findTenantRun(deps.db, caller.tenantId, id)
     if (!run || run.kind === 'topup') throw notFound('run')
     return run
   }
-  if (!paid) throw unauthorized('Send the X-API-Key of the run, or the payment that it was asked for with.')
+  if (!paid && token === undefined)
+    throw unauthorized('Send the X-API-Key or the X-Run-Token of the run, or the payment that it was asked for with.')
   const run = await findGuestRun(deps.db, id)
-  const settlement = run && (await findSettlementOf(deps.db, id))
-  const { signature } = (settlement?.payment ?? {}) as { signature?: string }
-  if (!run || signature !== paid.payment.signature) throw notFound('run')
+  if (!run || !(await isOwnRun(deps, run, { paid, token }))) throw notFound('run')
   return run
+}
+
+async function isOwnRun(deps: RunDeps, run: RunRow, { paid, token }: GuestProof): Promise<boolean> {
+  if (token !== undefined) return isSameToken(token, deps.runToken(run.id))
+  const { payment } = await findSettlementOf(deps.db, run.id)
+  return paid !== undefined && (payment as { signature?: string } | null)?.signature === paid.payment.signature
 }

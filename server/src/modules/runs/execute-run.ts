@@ -94,7 +94,7 @@ export const createExecuteRun = (deps: RunDeps) => {
     const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
     if (!request.respondAsync) return performRun(deps, run, settlement)
     deps.background.start(run.id, owner, (signal) => performRun(deps, run, settlement, signal))
-    return pendingResponse(run.id)
+    return pendingResponse(deps, run)
   }
   return async (request: PaidRequest) => completeAudit(deps, request, await executeRun(request))
 }

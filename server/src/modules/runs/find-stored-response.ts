@@ -22,7 +22,7 @@ import {
 } from './runs.store.ts'
 import { settlementUnknownResponse } from './settlement-unknown.ts'
 
-type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl'> & {
+type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl' | 'runToken'> & {
   payments: Pick<RunDeps['payments'], 'termsFor'>
 }
 
@@ -103,7 +103,7 @@ export async function findApprovedResponse(
     if (run.tenant_id !== request.caller.tenantId || run.request_hash !== request.requestHash) return undefined
     if (run.answer_status !== null || performance.now() > deadline)
       return replayResponse(deps, run, await findSettlementOf(deps.db, runId))
-    if (request.respondAsync) return pendingResponse(runId)
+    if (request.respondAsync) return pendingResponse(deps, { id: runId, tenantId: run.tenant_id })
     await sleep(pause)
   }
 }
@@ -144,7 +144,7 @@ const isAsync = (run: RunRow) => (run.terms as RunTerms).async !== undefined
 async function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): Promise<RunResponse> {
   const body = await readAnswerBody(deps.db, run)
   if (body === null || run.answer_status === null) {
-    if (isAsync(run)) return pendingResponse(run.id)
+    if (isAsync(run)) return pendingResponse(deps, { id: run.id, tenantId: run.tenant_id })
     if (settlement.state === 'unknown') return settlementUnknownResponse(run.id, (run.terms as RunTerms).request_id)
     throw stillInFlight('payment or idempotency key')
   }

@@ -1,9 +1,16 @@
 import type { RunResponse } from './paid-unit.ts'
+import type { RunDeps } from './run-deps.ts'
 
 export const runLocation = (runId: string) => `/api/runs/${runId}`
 
-/** The answer to `Prefer: respond-async`: the same to every repetition of the request, as long as the run is open. */
-export const pendingResponse = (runId: string): RunResponse => ({
+/**
+ * The answer to `Prefer: respond-async`: the same to every repetition of the request, as long as the run is open. Only the
+ * guest who paid gets it, so its token is what an x402 client reads the answer with that cannot send the same payment again.
+ */
+export const pendingResponse = (
+  deps: Pick<RunDeps, 'runToken'>,
+  { id: runId, tenantId }: { id: string; tenantId: string | null },
+): RunResponse => ({
   status: 202,
   headers: {
     location: runLocation(runId),
@@ -16,5 +23,6 @@ export const pendingResponse = (runId: string): RunResponse => ({
     status: 'pending',
     location: runLocation(runId),
     events: `${runLocation(runId)}/events`,
+    ...(tenantId === null && { token: deps.runToken(runId) }),
   }),
 })

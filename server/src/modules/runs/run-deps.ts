@@ -33,6 +33,8 @@ export type RunDeps = {
   /** How long a lane may work on a run, unless the lane has a deadline of its own. */
   deadlineSeconds: number
   background: BackgroundRuns
+  /** What a guest proves with that an asynchronous run is theirs; it cannot be guessed from the id. */
+  runToken(runId: string): string
   /** The maximum amount of one payer's payments that are verified and not yet settled. */
   exposureMicro: bigint
   /** What a payer's runs have settled so far. */

@@ -12,6 +12,7 @@ import type { createCancelRun } from './cancel-run.ts'
 import { hashRequest, type PaidRequest } from './paid-request.ts'
 import type { RunBody, RunResponse } from './paid-unit.ts'
 import type { createRunEvents } from './run-events.ts'
+import { readRunToken } from './run-token.ts'
 import {
   GovernanceRefusal,
   LoopRequest,
@@ -174,13 +175,14 @@ export function runsRoutes(
         tags: ['Execution'],
         summary: 'One run, with the answer that was given for it',
         description:
-          'A tenant’s run, with its answer. Without a key: how an asynchronous run goes that was paid without one; its answer goes to whoever sends the same request with the same payment.',
+          'A tenant’s run, with its answer. Without a key: how an asynchronous run goes that was paid without one, and with the token of its 202 in the header `X-Run-Token` also its answer.',
         params: RunParams,
         response: { 200: Run },
       },
       config: { auth: 'optional', scope: 'read' },
     },
-    async ({ caller, params }) => (caller.kind === 'guest' ? runs.getOfGuest(params.id) : runs.get(caller, params.id)),
+    async ({ caller, headers, params: { id } }) =>
+      caller.kind === 'guest' ? runs.getOfGuest(id, readRunToken(headers['x-run-token'])) : runs.get(caller, id),
   )
   app.get(
     '/api/runs/:id/events',
@@ -214,14 +216,15 @@ export function runsRoutes(
         tags: ['Execution'],
         summary: 'Cancel a run before its work is done',
         description:
-          'Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with its payment in the header `PAYMENT-SIGNATURE`.',
+          'Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with the token of its 202 in the header `X-Run-Token`, or with its payment in `PAYMENT-SIGNATURE`.',
         params: RunParams,
         response: { 200: RunCancelled, 409: ErrorResponse },
       },
       config: { auth: 'optional', scope: 'run' },
     },
     async ({ caller, headers, params: { id } }) => {
-      const { receiptId } = await cancelRun(caller, readPayment(headers), id)
+      const proof = { paid: readPayment(headers), token: readRunToken(headers['x-run-token']) }
+      const { receiptId } = await cancelRun(caller, proof, id)
       const receipt_url = `/api/receipts/${receiptId}`
       return {
         run_id: id,

@@ -303,6 +303,12 @@ export const RunPending = Type.Object(
     status: Type.Literal('pending'),
     location: Type.String({ description: 'The path of the run, as in the header `Location`.' }),
     events: Type.String({ description: 'The path of its states as server-sent events.' }),
+    token: Type.Optional(
+      Type.String({
+        description:
+          'Only without a key: sent as `X-Run-Token` it reads the answer at `location` and cancels the run. Keep it as secret as the answer.',
+      }),
+    ),
   },
   {
     title: 'RunPending',
@@ -426,11 +432,14 @@ export const Run = Type.Object(
     answer: nullable(
       Type.Object(
         { status: Type.Integer(), body: Type.Object({}, { additionalProperties: true }) },
-        { description: 'What POST /api/run answered or would have: null while it is not decided, and without a key.' },
+        {
+          description:
+            'What POST /api/run answered or would have: null while it is not decided, and without a key or token.',
+        },
       ),
     ),
     next_action: Type.Optional(
-      Type.String({ description: 'Without a key: how the answer is had, once the run has ended.' }),
+      Type.String({ description: 'Without a key or token: how the answer is had, once the run has ended.' }),
     ),
   },
   { title: 'Run' },

@@ -7,6 +7,7 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { notFound, unauthorized } from '../../platform/problem.ts'
 import type { RunResult } from './paid-unit.ts'
+import { isSameToken } from './run-token.ts'
 import { type RunStatus, toRunStatus } from './run-watch.ts'
 import {
   findGuestRun,
@@ -19,8 +20,12 @@ import {
   readAnswerBody,
 } from './runs.store.ts'
 
+export type RunsDeps = { db: Db; findAudit: AwaitAudit; runToken(runId: string): string }
+
+const ANSWER_OF_GUEST = 'To get the answer, send the X-Run-Token of the 202, or the same request with the same payment.'
+
 /** Reads a tenant's runs and loops. `execute-run.ts` executes them. */
-export function createRuns({ db, findAudit }: { db: Db; findAudit: AwaitAudit }) {
+export function createRuns({ db, findAudit, runToken }: RunsDeps) {
   /** Null while the audit event of the answer has no place in the chain. */
   const readAudited = async (tenantId: string, body: string | null): Promise<string | null> => {
     const eventId = body === null ? undefined : pendingAuditId(body)
@@ -66,17 +71,17 @@ export function createRuns({ db, findAudit }: { db: Db; findAudit: AwaitAudit })
     },
 
     /**
-     * What its receipt will say in public anyway, and nothing of the task or the output: the id of a run is no secret once
-     * it has ended.
+     * Without its token what the receipt will say in public anyway, and nothing of the output: the id of a run is no secret
+     * once it has ended.
      */
-    async getOfGuest(id: string) {
+    async getOfGuest(id: string, token: string | undefined) {
       const run = await requireGuestRun(db, id)
-      const isOver = run.answer_status !== null
-      return {
-        ...toRunItem(run),
-        answer: null,
-        ...(isOver && { next_action: 'To get the answer, send the same request with the same payment again.' }),
-      }
+      const { answer_status: status } = run
+      if (token === undefined && status !== null)
+        return { ...toRunItem(run), answer: null, next_action: ANSWER_OF_GUEST }
+      if (token !== undefined && !isSameToken(token, runToken(id))) throw unauthorized('This run token is not valid.')
+      const body = await readAnswerBody(db, run)
+      return { ...toRunItem(run), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
     },
 
     async readStatus(caller: Caller, id: string): Promise<RunStatus> {
