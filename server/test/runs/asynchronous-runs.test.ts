@@ -334,6 +334,8 @@ describe('a run from a wallet', () => {
     expect(repeated.body).toMatchObject({ run_id: body.run_id, charged: false })
     expect(repeated.body).not.toHaveProperty('output')
     expect(await walletOf(tenant)).toEqual(before)
+    const { body: recent } = await world.get('/api/loops?limit=1', tenant.headers)
+    expect(recent.loops).toMatchObject([{ run_id: body.run_id, paid: false, grade: null, output_hash: null }])
   })
 
   test('a run whose caller waits can be cancelled, too: the waiting request gets the failure', async () => {

@@ -38,7 +38,8 @@ export function createRuns({ db, findAudit, runToken }: RunsDeps) {
     async loops(tenant: TenantCaller, query: { limit?: number; session_id?: string; since?: number }) {
       const rows = await listLoops(db, tenant.tenantId, { limit: 100, ...query })
       const loops = rows.map((row) => {
-        const result = row.result as RunResult | null
+        // Of a run that failed only the reason is kept.
+        const result = row.result as Partial<RunResult> | null
         return {
           loop_id: row.loop_id,
           run_id: row.id,
@@ -47,7 +48,7 @@ export function createRuns({ db, findAudit, runToken }: RunsDeps) {
           created_at: row.created_at.toISOString(),
           paid: row.state === 'completed',
           price_usdc: usdcFromMicro(row.price_micro),
-          grade: result?.verification.grade ?? null,
+          grade: result?.verification?.grade ?? null,
           output_hash: result?.output_hash ?? null,
         }
       })
