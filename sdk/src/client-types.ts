@@ -7,6 +7,8 @@ import type {
   PreauthCreate,
   PreauthCreated,
   Receipt,
+  RunCancelled,
+  RunEvent,
   RunRequest,
   RunSuccessResponse,
   TopUpRequest,
@@ -110,6 +112,18 @@ export type RunResult = PaidResult & { output: string; run: RunSuccessResponse }
 export type LoopResult = PaidResult & { output: string; loop: LoopSuccessResponse }
 export type TopUpResult = PaidResult & { topUp: TopUpResponse }
 
+/** A run that goes on without a connection. With the same idempotency key `startRun` returns it again, after a restart too. */
+export type StartedRun = {
+  runId: string
+  idempotencyKey: string
+  /** Its states, each once, until it has ended; a connection that drops is resumed. */
+  events(options?: { signal?: AbortSignal }): AsyncIterable<RunEvent>
+  /** Waits for the answer and verifies its receipt. Throws `RunFailed` when nothing was charged. An hour by default. */
+  result(options?: { deadlineMs?: number; signal?: AbortSignal }): Promise<RunResult>
+  /** Ends it before its work is done: nothing is charged. Throws a `CountersignError` with status 409 when it is too late. */
+  cancel(options?: { signal?: AbortSignal }): Promise<RunCancelled>
+}
+
 export type PreauthRequest = Omit<PreauthCreate, 'idempotency_key'>
 
 /** What an agent reports about the payment that it made with a pre-authorisation. */
@@ -143,6 +157,8 @@ export type ResumedCall =
 /** The calls that cost money, and what goes with them. */
 export type PaidCalls = {
   run(request: RunRequest, options?: CallOptions): Promise<RunResult>
+  /** Starts a run that may take long and returns as soon as the service has accepted it. */
+  startRun(request: RunRequest, options?: CallOptions): Promise<StartedRun>
   loop(request: LoopRequest, options?: CallOptions): Promise<LoopResult>
   topUp(walletId: string, request: TopUpRequest, options?: CallOptions): Promise<TopUpResult>
   /** Finishes the calls in the store that began and did not end, for example because the process was killed. */

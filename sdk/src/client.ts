@@ -6,14 +6,23 @@ import type {
   PaidCalls,
   ResumedCall,
   RunResult,
+  StartedRun,
   TopUpResult,
 } from './client-types.ts'
-import type { LoopRequest, LoopSuccessResponse, RunRequest, RunSuccessResponse, TopUpRequest } from './generated/api.ts'
+import type {
+  LoopRequest,
+  LoopSuccessResponse,
+  RunCancelled,
+  RunRequest,
+  RunSuccessResponse,
+  TopUpRequest,
+} from './generated/api.ts'
 import { createTransport, fillPath } from './http.ts'
 import { createLists } from './lists.ts'
 import { type Answer, createPaidCalls, type PaidCall } from './paid-call.ts'
 import { createPreauthorize } from './preauthorize.ts'
 import { createReceiptVerification } from './receipt-verification.ts'
+import { readRunEvents } from './run-events.ts'
 
 export { accountFromKey, createDevelopmentAccount } from './accounts.ts'
 export type { CallStore } from './call-store.ts'
@@ -37,6 +46,24 @@ export function createApiClient(options: ClientOptions) {
   return { ...transport.methods, ...createLists(transport) }
 }
 
+/** A lane works for 55 minutes at most; then its payment is settled. */
+const RESULT_PATIENCE_MS = 60 * 60_000
+
+/** Waits for the last event. Without a stream the answer is asked for again and again, which takes longer and is as good. */
+async function untilEnded(
+  events: StartedRun['events'],
+  deadlineMs: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const timeout = AbortSignal.timeout(deadlineMs)
+  try {
+    for await (const { status } of events({ signal: signal ? AbortSignal.any([signal, timeout]) : timeout }))
+      if (status === 'completed' || status === 'failed') return
+  } catch {
+    signal?.throwIfAborted()
+  }
+}
+
 /**
  * The whole client: the API, and calls that are paid once whatever happens. Runs in browsers, edge runtimes and Node.
  */
@@ -57,7 +84,31 @@ export function createClient(options: ClientOptions) {
   }
 
   const make = async <T>(call: PaidCall, callOptions?: CallOptions, maySign?: boolean): Promise<T> =>
-    (await toResult(call, await calls.execute(call, callOptions, maySign))) as T
+    (await toResult(call, await calls.execute(call, callOptions, { maySign }))) as T
+
+  const startRun = async (request: RunRequest, callOptions?: CallOptions): Promise<StartedRun> => {
+    const call: PaidCall = { kind: 'run', path: '/api/run', body: withWallet(request) }
+    const { body, idempotencyKey } = await calls.execute(call, callOptions, { startOnly: true })
+    const runId = String(body.run_id)
+    const headers: Record<string, string> = typeof body.token === 'string' ? { 'x-run-token': body.token } : {}
+    const events = (eventOptions?: { signal?: AbortSignal }) => readRunEvents(transport, runId, eventOptions)
+    return {
+      runId,
+      idempotencyKey,
+      events,
+      async result({ deadlineMs = RESULT_PATIENCE_MS, signal } = {}) {
+        const deadline = Date.now() + deadlineMs
+        await untilEnded(events, deadlineMs, signal)
+        return make<RunResult>(call, { idempotencyKey, deadlineMs: Math.max(deadline - Date.now(), 0), signal }, false)
+      },
+      cancel: ({ signal } = {}) =>
+        transport.request('post', '/api/runs/{id}/cancel', {
+          path: { id: runId },
+          headers,
+          signal,
+        }) as Promise<RunCancelled>,
+    }
+  }
 
   const withWallet = <R extends RunRequest | LoopRequest>(request: R): Record<string, unknown> =>
     options.walletId !== undefined && request.payment === undefined
@@ -65,6 +116,7 @@ export function createClient(options: ClientOptions) {
       : { ...request }
 
   const paidCalls: PaidCalls = {
+    startRun,
     run: (request, callOptions) =>
       make<RunResult>({ kind: 'run', path: '/api/run', body: withWallet(request) }, callOptions),
     loop: (request, callOptions) =>

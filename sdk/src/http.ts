@@ -96,6 +96,13 @@ export function createTransport(options: ClientOptions) {
     }
   }
 
+  /** Opens a stream: the response is returned when its headers are there. */
+  const open = async (path: string, { headers, signal }: { headers: Record<string, string>; signal: AbortSignal }) => {
+    const credential: Record<string, string> = apiKey === undefined ? {} : { 'x-api-key': apiKey }
+    const request = { credentials: 'same-origin' as const, headers: { ...credential, ...headers }, signal }
+    return (options.fetch ?? fetch)(`${baseUrl}${path}`, request)
+  }
+
   const request = async (method: Method, template: string, request: UntypedRequest = {}): Promise<unknown> => {
     const { status, body } = await send(method, template, request)
     if (status >= 200 && status < 300) return body
@@ -111,6 +118,7 @@ export function createTransport(options: ClientOptions) {
     baseUrl,
     apiKey,
     send,
+    open,
     request,
     methods: {
       get: createMethod('get'),

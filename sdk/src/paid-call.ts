@@ -21,11 +21,23 @@ import { type SignedPayment, signPayment } from './sign-payment.ts'
 export type PaidCall = { kind: CallKind; path: string; body: Record<string, unknown> }
 
 export type Answer = {
+  /** 202 when the call was only started. */
+  status: number
   body: Record<string, unknown>
   /** The payment that was sent, undefined for a wallet. */
   payment: SignedPayment | undefined
   idempotencyKey: string
   replayed: boolean
+}
+
+export type ExecuteOptions = { maySign?: boolean; startOnly?: boolean }
+
+type Sending = {
+  payment: SignedPayment | undefined
+  mayBeCharged: boolean
+  startOnly: boolean
+  untilMs: number
+  signal: AbortSignal | undefined
 }
 
 /** How long a call that has not been paid keeps trying, and one from a wallet, whose key makes it safe to repeat. */
@@ -56,21 +68,27 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
   const inFlight = new Map<string, { identity: string; answer: Promise<Answer> }>()
   let ended = 0
 
-  const execute = async (call: PaidCall, callOptions: CallOptions = {}, maySign = true): Promise<Answer> => {
+  /** With `startOnly` the service is asked for an early answer, and a call that it has accepted is answered 202. */
+  const execute = async (
+    call: PaidCall,
+    callOptions: CallOptions = {},
+    { maySign = true, startOnly = false }: ExecuteOptions = {},
+  ): Promise<Answer> => {
     const { idempotency_key: bodyKey, ...body } = call.body
     const key = readIdempotencyKey(callOptions.idempotencyKey ?? bodyKey)
     const identity = await identify(call.path, body)
-    const running = inFlight.get(key)
+    const name = `${startOnly} ${key}`
+    const running = inFlight.get(name)
     if (running && running.identity !== identity)
       throw new IdempotencyKeyReused(`The idempotency key '${key}' is in use for another request.`)
     if (running) return running.answer
-    const answer = executeOnce({ ...call, body }, key, identity, callOptions, maySign)
+    const answer = executeOnce({ ...call, body }, key, identity, callOptions, { maySign, startOnly })
       .catch((error: unknown) => {
         if (error instanceof CountersignError) error.idempotencyKey ??= key
         throw error
       })
-      .finally(() => inFlight.delete(key))
-    inFlight.set(key, { identity, answer })
+      .finally(() => inFlight.delete(name))
+    inFlight.set(name, { identity, answer })
     return answer
   }
 
@@ -79,7 +97,7 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
     key: string,
     identity: string,
     { deadlineMs, signal }: CallOptions,
-    maySign: boolean,
+    { maySign, startOnly }: Required<ExecuteOptions>,
   ): Promise<Answer> => {
     const record = await records.open(key, identity)
     const isFromWallet = isObject(call.body.payment)
@@ -92,12 +110,15 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
         if (mayBeCharged) await keepAttempt(record, call, payment)
         const patience = Date.now() + (isFromWallet ? WALLET_PATIENCE_MS : UNPAID_PATIENCE_MS)
         const until = payment ? expiryMs(payment) + EXPIRED_PATIENCE_MS : patience
-        const response = await sendUntilAnswered(call, key, payment, mayBeCharged, deadline ?? until, signal)
+        const sending = { payment, mayBeCharged, startOnly, untilMs: deadline ?? until, signal }
+        const response = await sendUntilAnswered(call, key, sending)
         const body = isObject(response.body) ? response.body : {}
+        // It stays among the open calls until its answer is here.
+        if (response.status === 202) return { status: 202, body, payment, idempotencyKey: key, replayed: false }
         if (response.status >= 200 && response.status < 300) {
           await endRecord(record, response.status)
           const replayed = response.headers.get('idempotent-replayed') === 'true'
-          return { body, payment, idempotencyKey: key, replayed }
+          return { status: response.status, body, payment, idempotencyKey: key, replayed }
         }
         if (response.status !== 402) throw await toError(record, response, body)
         if (!options.account || isFromWallet) throw new PaymentRequired(402, body)
@@ -126,12 +147,13 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
   const sendUntilAnswered = async (
     { path, body }: PaidCall,
     key: string,
-    payment: SignedPayment | undefined,
-    mayBeCharged: boolean,
-    untilMs: number,
-    signal: AbortSignal | undefined,
+    { payment, mayBeCharged, startOnly, untilMs, signal }: Sending,
   ): Promise<ApiResult> => {
-    const headers = { 'idempotency-key': key, ...(payment && { 'payment-signature': payment.header }) }
+    const headers = {
+      'idempotency-key': key,
+      ...(payment && { 'payment-signature': payment.header }),
+      ...(startOnly && { prefer: 'respond-async' }),
+    }
     for (let attempt = 1; ; attempt++) {
       const event: RequestEvent = { method: 'POST', path, attempt, idempotencyKey: key }
       const result = await send(path, { body, headers, signal }, event).catch((error: unknown) => {
@@ -142,7 +164,8 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
         result instanceof CountersignError
           ? { reason: result.message, retryAfterMs: 0 }
           : findRetry(result, mayBeCharged)
-      if (!again) return result as ApiResult
+      const isStarted = startOnly && !(result instanceof Error) && result.status === 202
+      if (!again || isStarted) return result as ApiResult
       const delayMs = retryDelayMs(attempt, again.retryAfterMs)
       if (Date.now() + delayMs > untilMs) {
         if (mayBeCharged) throw settlementUnknown(payment, result instanceof Error ? result : undefined)

@@ -5672,6 +5672,15 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The data of an event named `state`. */
+        RunEvent: {
+            run_id: string;
+            status: "pending" | "settling" | "completed" | "failed" | "blocked";
+            /** @description Why it failed; nothing was charged. */
+            reason?: string;
+            receipt_url?: string;
+            location: string;
+        };
         /** @description Only with `Prefer: respond-async`: the run is admitted and goes on without this request. The same payment or idempotency key gets this answer while it does, and the final one afterwards. */
         RunPending: {
             run_id: string;
@@ -6488,6 +6497,7 @@ export type Run = components['schemas']['Run'];
 export type RunBudget = components['schemas']['RunBudget'];
 export type RunCancelled = components['schemas']['RunCancelled'];
 export type RunErrorResponse = components['schemas']['RunErrorResponse'];
+export type RunEvent = components['schemas']['RunEvent'];
 export type RunPending = components['schemas']['RunPending'];
 export type RunPolicy = components['schemas']['RunPolicy'];
 export type RunRequest = components['schemas']['RunRequest'];
@@ -10755,13 +10765,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events named `state` until the run has ended. */
+            /** @description Events named `state` until the run has ended; the schema is that of the data of one event. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["RunEvent"];
                 };
             };
             /** @description The last event was seen. */

@@ -2,7 +2,7 @@ import type { FastifyRequest, preValidationAsyncHookHandler } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { requireTenant } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
-import { describeNonJsonResponse, ErrorResponse } from '../../platform/http-openapi.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { prefersAsync } from '../../platform/prefer.ts'
 import { invalid } from '../../platform/problem.ts'
@@ -22,6 +22,7 @@ import {
   RecentLoopsResponse,
   Run,
   RunCancelled,
+  RunEvent,
   RunFailure,
   RunParams,
   RunPending,
@@ -197,7 +198,10 @@ export function runsRoutes(
           'Events named `state`, whose data is a `RunEvent`: `pending`, then `settling` where a payment is settled, then `completed` or `failed`, which is the last. `Last-Event-ID` resumes after that event; 204 says that there is no other.',
         params: RunParams,
         response: {
-          200: describeNonJsonResponse('text/event-stream', 'Events named `state` until the run has ended.'),
+          200: {
+            description: 'Events named `state` until the run has ended; the schema is that of the data of one event.',
+            content: { 'text/event-stream': { schema: RunEvent } },
+          },
           204: Type.Null({ description: 'The last event was seen.' }),
         },
       },

@@ -1,0 +1,93 @@
+import { CountersignError } from './errors.ts'
+import type { RunEvent } from './generated/api.ts'
+import { isObject, type Transport } from './http.ts'
+import { retryDelayMs, sleep } from './retry.ts'
+
+/** The service sends a comment every 15 seconds; a connection that is silent for longer is dead. */
+const SILENCE_MS = 45_000
+/** No stream sends more than a few short events. */
+const MAX_STREAM_CHARACTERS = 64 * 1024
+
+/**
+ * The states of a run, each once, until it has ended. A connection that drops is opened again after the last event that
+ * arrived; only an answer that says that there is nothing to read ends it with an error.
+ */
+export async function* readRunEvents(
+  transport: Transport,
+  runId: string,
+  { signal }: { signal?: AbortSignal } = {},
+): AsyncGenerator<RunEvent, void, undefined> {
+  let lastId: string | undefined
+  for (let attempt = 1; ; attempt++) {
+    try {
+      for await (const { id, data } of openStream(transport, runId, lastId, signal)) {
+        attempt = 1
+        lastId = id
+        yield data
+      }
+    } catch (error) {
+      if (signal?.aborted || !isTransient(error)) throw error
+    }
+    if (lastId === LAST_ID) return
+    await sleep(retryDelayMs(attempt, 0), signal)
+  }
+}
+
+/** The id of the event with which a run ends. */
+const LAST_ID = '3'
+
+const isTransient = (error: unknown) =>
+  !(error instanceof CountersignError) || error.status === 0 || error.status === 429 || error.status >= 500
+
+async function* openStream(
+  transport: Transport,
+  runId: string,
+  lastId: string | undefined,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<{ id: string; data: RunEvent }, void, undefined> {
+  const silence = new AbortController()
+  const restart = () => setTimeout(() => silence.abort(), SILENCE_MS)
+  let timer = restart()
+  try {
+    const response = await transport.open(`/api/runs/${encodeURIComponent(runId)}/events`, {
+      headers: { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) },
+      signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+    })
+    if (response.status !== 200 || !response.body) {
+      const body: unknown = await response.json().catch(() => ({}))
+      throw new CountersignError(response.status, isObject(body) ? body : {})
+    }
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      clearTimeout(timer)
+      timer = restart()
+      text += value
+      if (text.length > MAX_STREAM_CHARACTERS) throw new CountersignError(0, { message: 'The stream is too long.' })
+      const blocks = text.split('\n\n')
+      text = blocks.pop()!
+      for (const block of blocks) {
+        const event = parseEvent(block)
+        if (event) yield event
+      }
+    }
+  } finally {
+    clearTimeout(timer)
+    silence.abort()
+  }
+}
+
+function parseEvent(block: string): { id: string; data: RunEvent } | undefined {
+  const fields = new Map(
+    block.split('\n').map((line): [string, string] => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 1).trimStart()]
+    }),
+  )
+  const [id, data] = [fields.get('id'), fields.get('data')]
+  return fields.get('event') === 'state' && id !== undefined && data !== undefined
+    ? { id, data: JSON.parse(data) as RunEvent }
+    : undefined
+}
