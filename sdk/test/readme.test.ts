@@ -27,7 +27,7 @@ const runFile = (file: string) =>
     child.on('exit', (code) => resolveRun({ code, output }))
   })
 
-const EXPECTED_OUTPUTS = ['verified: true', 'true true', 'a map 400000 100000', 'rcpt_', 'listens on']
+const EXPECTED_OUTPUTS = ['verified: true', 'true true', 'completed', 'a map 400000 100000', 'rcpt_', 'listens on']
 
 test('there is a sample for each of the outputs that are expected', () => {
   expect(samples).toHaveLength(EXPECTED_OUTPUTS.length)
