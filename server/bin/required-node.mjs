@@ -26,13 +26,17 @@ function describeMissing() {
   return `Countersign needs Node ${REQUIRED_MAJOR}. This is ${machine}, and ${brought}: install Node ${REQUIRED_MAJOR} or newer and start again.`
 }
 
+/** The Node to use. Ends this process on a machine that cannot run the server. */
+export function requireNode() {
+  const node = findNode()
+  if (node && process.platform !== 'win32') return node
+  console.error(describeMissing())
+  process.exit(1)
+}
+
 /** Ends this process with the exit code of the script. */
 export function runOnRequiredNode(args, env = {}) {
-  const node = findNode()
-  if (!node || process.platform === 'win32') {
-    console.error(describeMissing())
-    process.exit(1)
-  }
+  const node = requireNode()
   const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...args], {
     stdio: 'inherit',
     env: { ...process.env, ...env },

@@ -34,6 +34,26 @@ test.each([
   expect(launchOn(machine)).toEqual({ status: 1, stdout: '', stderr: expect.stringMatching(message) })
 })
 
+test('npm start on Windows says so before its shell meets a command that it does not know', () => {
+  const files = {
+    'windows.mjs': "Object.defineProperty(process, 'platform', { value: 'win32' })\n",
+    // A shell without `exec`, which is a word of POSIX shells.
+    shell: `#!/bin/sh
+case "$2" in exec*) echo "'exec' is not recognized as an internal or external command" >&2; exit 1;; esac
+exec sh "$@"
+`,
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o755 })
+  const args = [`--node-options=--import=${join(folder, 'windows.mjs')}`, `--script-shell=${join(folder, 'shell')}`]
+  const { status, stderr } = spawnSync('npm', ['start', ...args], {
+    cwd: resolve(import.meta.dirname, '../../..'),
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, HOME: process.env.HOME },
+  })
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/does not run on Windows.*WSL 2/)])
+  expect(stderr).not.toContain('not recognized')
+})
+
 test('macOS with Node 24, and Linux with an old Node, run', () => {
   expect(launchOn({ platform: 'darwin', node: '24.0.0' }).stdout).toBe('it ran\n')
   expect(launchOn({ platform: 'linux', node: '20.20.2' }).stdout).toBe('it ran\n')
