@@ -30,6 +30,12 @@ const soaks = [
     about: 'clients, servers and tools of other people, installed from npm (two gigabytes, one after the other)',
     args: ['server/test/other-software/main.ts'],
   },
+  {
+    name: 'release',
+    about: 'npm run release in a clone, published to a registry on loopback, and what it must refuse',
+    args: ['scripts/test-long.mjs', 'server/test/packages/release'],
+    env: { RELEASE_REGISTRY: 'verdaccio' },
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 

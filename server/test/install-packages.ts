@@ -16,14 +16,19 @@ const VIEM = '2.57.0'
  * Installs other people's packages from npm into a temporary folder, so that they are never in the lockfile. `plain` is for
  * our own tarballs: with install scripts and without anything that a stranger would not have in his project.
  */
-export async function installPackages(packages: readonly string[], { plain = false } = {}) {
+export async function installPackages(
+  packages: readonly string[],
+  options: { plain?: boolean; overrides?: Record<string, string> } = {},
+) {
+  const { plain = false } = options
   const folder = mkdtempSync(join(tmpdir(), 'countersign-packages-'))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   // npm refuses to override what is installed by name.
-  const overrides = plain || packages.some((name) => name.startsWith('viem@')) ? undefined : { viem: VIEM }
+  const usual = plain || packages.some((name) => name.startsWith('viem@')) ? {} : { viem: VIEM }
+  const overrides = { ...usual, ...options.overrides }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', overrides }))
-  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
-  await mustRun('npm', ['install', ...options, ...(plain ? [] : ['--ignore-scripts']), ...packages], {
+  const flags = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
+  await mustRun('npm', ['install', ...flags, ...(plain ? [] : ['--ignore-scripts']), ...packages], {
     cwd: folder,
     limitMs: INSTALL_LIMIT_MS,
   }).catch((error) => {
