@@ -13,7 +13,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { INSTALL_LIMIT_MS, installPackages } from '../install-packages.ts'
 import { cleanEnv, mustRun, run, writeFiles } from './packed.ts'
 
@@ -62,16 +62,10 @@ log: { type: stdout, format: pretty, level: warn }
       ],
       { cwd: folder, env: cleanEnv(), stdio: 'ignore' },
     )
-    await expect
-      .poll(
-        () =>
-          fetch(`${url}/-/ping`).then(
-            ({ ok }) => ok,
-            () => false,
-          ),
-        { timeout: 60_000 },
-      )
-      .toBe(true)
+    await vi.waitFor(async () => expect((await fetch(`${url}/-/ping`)).ok).toBe(true), {
+      timeout: 60_000,
+      interval: 200,
+    })
   }, INSTALL_LIMIT_MS)
   afterAll(() => {
     registry?.kill()
