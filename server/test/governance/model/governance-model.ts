@@ -38,7 +38,15 @@ export type Rule = {
   effect: 'allow' | 'deny' | 'review'
 }
 
-export type Policy = { id: string; mode: Mode; identity: Scope; constraints: Constraints; rules: Rule[] }
+export type Policy = {
+  id: string
+  mode: Mode
+  identity: Scope
+  constraints: Constraints
+  rules: Rule[]
+  /** A trade may name it with any key; otherwise naming takes the scope `control`. */
+  selectable: boolean
+}
 
 /** A tenant's default for trades of one type: it gives their limits instead of the policies that speak of trades. */
 export type TradeDefault = { require_approval_above_usdc?: number; max_notional_usdc?: number }
@@ -48,7 +56,7 @@ export type Budget = {
   scope: Scope
   window: Window
   limitMicro: bigint
-  onBreach: 'block' | 'review'
+  onBreach: 'block' | 'review' | 'downgrade'
   appliesTo: Kind[]
   parent: string | null
 }
@@ -102,6 +110,8 @@ export type Facts = {
   amountMicro: bigint
   mandateId: string | null
   hasPreauth: boolean
+  /** The policy that a trade names for its limits. */
+  namedPolicy: string | null
   /** The type and the symbol of a trade. */
   instrument: { type: string; symbol: string } | null
 }
@@ -403,7 +413,9 @@ export function createGovernanceModel() {
     identity.type !== 'agent' || permittingNames.includes(identity.id!)
   const givesLimits = (policy: Policy, facts: Facts) =>
     facts.instrument === null ||
-    (speaksOfTrades(policy) && isOfSpender(policy, facts) && !tradeDefaults.has(facts.instrument.type))
+    (facts.namedPolicy !== null
+      ? policy.id === facts.namedPolicy
+      : speaksOfTrades(policy) && isOfSpender(policy, facts) && !tradeDefaults.has(facts.instrument.type))
   const limitsOf = (policy: Policy, facts: Facts) =>
     !givesLimits(policy, facts)
       ? []
@@ -550,13 +562,15 @@ export function createGovernanceModel() {
     /** Everything that a person has to see; how many people, is known when all of it is. */
     const seen: (Refusal & { people: number })[] = []
     const limits = new Set<string>()
-    const tradePeople = Math.max(
+    const named = facts.namedPolicy === null ? undefined : policies.get(facts.namedPolicy)
+    const enforcedPeople = Math.max(
       1,
       ...[...policies.values()]
         .filter((policy) => speaksOfTrades(policy) && isOfSpender(policy, facts))
         .filter((policy) => selects(policy.identity, facts) === 'yes')
         .map(({ constraints }) => constraints.approvals_required ?? 1),
     )
+    const tradePeople = named ? (named.constraints.approvals_required ?? 1) : enforcedPeople
     for (const policy of policies.values()) {
       const selection = selects(policy.identity, facts)
       const base = { by: 'policy', id: policy.id, error: 'policy_blocked' } as const
@@ -582,11 +596,21 @@ export function createGovernanceModel() {
     }
 
     const tradeDefault = options.waiting ? undefined : tradeDefaults.get(facts.instrument?.type ?? '')
-    if (tradeDefault?.max_notional_usdc !== undefined && facts.amountMicro > micro(tradeDefault.max_notional_usdc))
+    // What a named policy does not limit is limited by the default.
+    const { max_notional_usdc, max_per_run_usdc, require_approval_above_usdc } = named?.constraints ?? {}
+    const ownNotional = max_notional_usdc !== undefined || max_per_run_usdc !== undefined
+    const limit = ownNotional ? undefined : tradeDefault?.max_notional_usdc
+    if (limit !== undefined && facts.amountMicro > micro(limit))
       refusals.push({ by: 'default', id: '', rule: 'max_notional_usdc', error: 'budget_exceeded' })
-    const threshold = tradeDefault?.require_approval_above_usdc
+    const threshold = require_approval_above_usdc === undefined ? tradeDefault?.require_approval_above_usdc : undefined
     if (threshold !== undefined && facts.amountMicro > micro(threshold))
-      seen.push({ by: 'default', id: '', rule: 'require_approval_above_usdc', error: 'policy_blocked', people: 1 })
+      seen.push({
+        by: 'default',
+        id: '',
+        rule: 'require_approval_above_usdc',
+        error: 'policy_blocked',
+        people: named ? tradePeople : 1,
+      })
 
     const { counting, refusals: missing } = countingBudgets(facts, chosen.mandateId)
     refusals.push(...missing)
@@ -621,7 +645,24 @@ export function createGovernanceModel() {
     }
   }
 
+  /** Whether a trade may name this policy: the status of the answer when it may not. */
+  function naming(policy: Policy, facts: Facts): 'may' | 403 | 400 {
+    if (!policy.selectable && !keys.get(facts.keyId)!.scopes.includes('control')) return 403
+    const isFor = isOfSpender(policy, facts) && selects(policy.identity, facts) === 'yes'
+    return isFor && policy.mode === 'enforce' ? 'may' : 400
+  }
+
+  /** Whether only budgets refuse that let the run use a cheaper lane. */
+  const mayDowngrade = ({ refusals, reviews }: Verdict) =>
+    refusals.length > 0 &&
+    reviews.length === 0 &&
+    refusals.every(
+      ({ by, id, field }) => by === 'budget' && field === undefined && budgets.get(id)!.onBreach === 'downgrade',
+    )
+
   return {
+    naming,
+    mayDowngrade,
     policies,
     budgets,
     mandates,

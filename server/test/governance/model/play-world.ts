@@ -1,3 +1,4 @@
+import { type Payer, readChallenge, signPayment } from '../../harness.ts'
 import { richTenant, type World as Service, type Tenant } from '../world.ts'
 import {
   createGovernanceModel,
@@ -35,6 +36,7 @@ type Trace = {
   at: number
   verdict: Verdict
   answer: Answer
+  isDowngraded: boolean
   payment?: Payment
   preauthId?: string
   token?: string
@@ -43,8 +45,21 @@ type Trace = {
 const usdcOf = (micro: bigint) => Number(micro) / 1_000_000
 const microOf = (usdc: number) => BigInt(Math.round(usdc * 1_000_000))
 
+/** The lane of a task, and the other lanes that can do it, the fittest first. */
+export type TaskRoute = { lane: string; others: string[] }
+
+export async function readRoutes(service: Client): Promise<TaskRoute[]> {
+  const routes: TaskRoute[] = []
+  for (const task of TASKS) {
+    const { body } = await service.post('/api/route', { task: `${task} (a1)` })
+    const others = body.alternatives.map(({ agent_id }: { agent_id: string }) => agent_id)
+    routes.push({ lane: body.recommended_agent_id, others })
+  }
+  return routes
+}
+
 /** One tenant of the service and the model of it. */
-export async function openTenant(service: Service, world: World, routedLanes: readonly string[], payTo: string) {
+export async function openTenant(service: Service, world: World, routes: readonly TaskRoute[], payTo: string) {
   const tenant: Tenant = await richTenant(service, 100)
   const model = createGovernanceModel()
   /** Names of the world to ids of the service. */
@@ -108,6 +123,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
             name: spec.name,
             mode: spec.mode,
             ...identity,
+            ...(spec.selectable && { selectable: true }),
             constraints: spec.constraints,
             ...(spec.rules.length > 0 && { rules: spec.rules }),
           },
@@ -185,6 +201,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
           identity,
           constraints: spec.constraints,
           rules: spec.rules,
+          selectable: spec.selectable ?? false,
         })
         return null
       }
@@ -255,12 +272,13 @@ export async function openTenant(service: Service, world: World, routedLanes: re
       team: key.team,
       tags: action.tags ?? {},
       network: NETWORK,
+      namedPolicy: action.do === 'trade' && action.policy !== undefined ? (ids.get(action.policy) ?? null) : null,
       mandateId: action.mandate === undefined ? null : (ids.get(action.mandate) ?? null),
     }
     switch (action.do) {
       case 'run':
       case 'loop': {
-        const lane = action.agent_id ?? (action.do === 'loop' ? 'default' : routedLanes[action.task]!)
+        const lane = action.agent_id ?? (action.do === 'loop' ? 'default' : routes[action.task]!.lane)
         return {
           ...common,
           kind: 'runs',
@@ -332,7 +350,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
             ...(action.do === 'run' ? { task: text } : { input: text }),
             ...(action.agent_id && { agent_id: action.agent_id }),
             ...(action.session_id && { session_id: action.session_id }),
-            payment: { wallet_id: tenant.walletId },
+            ...(!action.x402 && { payment: { wallet_id: tenant.walletId } }),
             ...fields,
           },
         ]
@@ -354,6 +372,7 @@ export async function openTenant(service: Service, world: World, routedLanes: re
               ? { quantity: 1, price_limit: action.amount }
               : { quantity: 1, notional_usdc: action.amount }),
             ...(action.agent_id && { agent_id: action.agent_id }),
+            ...(action.policy !== undefined && { policy_id: ids.get(action.policy) }),
             ...fields,
           },
         ]
@@ -362,7 +381,8 @@ export async function openTenant(service: Service, world: World, routedLanes: re
 
   async function send(action: Payable, body: Record<string, unknown>, client: Client = service): Promise<Answer> {
     const [path] = bodyOf(action)
-    const response = await client.post(path, body, headers.get(action.key)!)
+    const isX402 = (action.do === 'run' || action.do === 'loop') && action.x402 === true
+    const response = await (isX402 ? payByX402 : client.post)(path, body, headers.get(action.key)!)
     const { status } = response
     const outcomes: Record<string, Answer['outcome']> =
       action.do === 'preauth'
@@ -372,6 +392,17 @@ export async function openTenant(service: Service, world: World, routedLanes: re
           : { 200: 'allowed', 429: response.body?.outcome === 'review_required' ? 'review' : 'blocked', 500: 'failed' }
     const outcome = outcomes[status] ?? 'other'
     return { outcome, mandateId: outcome === 'allowed' ? await usedMandate(action, response, client) : null, response }
+  }
+
+  let payer: Payer | undefined
+  /** Signs what the 402 asks for and sends the request again; anything else is the answer. */
+  async function payByX402(path: string, body: unknown, keyHeaders: Record<string, string>): Promise<Response> {
+    const challenge = await service.post(path, body, keyHeaders)
+    if (challenge.status !== 402) return challenge
+    payer ??= await service.payer(50)
+    const validBefore = BigInt(Math.floor(now() / 1000) + 300)
+    const payment = await signPayment(payer, readChallenge(challenge.headers), { validBefore })
+    return service.post(path, body, { ...keyHeaders, ...payment })
   }
 
   /** The mandate that an answer names, which its receipt must name too. */
@@ -384,7 +415,23 @@ export async function openTenant(service: Service, world: World, routedLanes: re
     return body.mandate_id === named ? named : `${body.mandate_id} in the answer, ${named} in the receipt`
   }
 
-  return { tenant, model, ids, headers, currentKeys, now, makeRule, factsOf, tokenSpender, bodyOf, send }
+  /** The verdict of a run on the lane of its choice, or on a cheaper one where a budget asks for it. */
+  function judgeRun(action: Payable, facts: Facts, options: Parameters<GovernanceModel['judge']>[2] = {}) {
+    const verdict = model.judge(facts, now(), options)
+    const isFixed = action.do !== 'run' || action.agent_id !== undefined || options.takesOver || options.overridden
+    if (isFixed || !model.mayDowngrade(verdict)) return { facts, verdict, isDowngraded: false }
+    for (const lane of routes[action.task]!.others) {
+      const names = [...new Set([lane, ...(facts.spender === null ? [] : [facts.spender])])]
+      const amountMicro = PRICES[lane]!.run
+      const cheaper = { ...facts, lane, agentNames: names, permittingNames: names, amountMicro }
+      if (amountMicro >= facts.amountMicro) continue
+      const candidate = model.judge(cheaper, now(), options)
+      if (candidate.outcome === 'allowed') return { facts: cheaper, verdict: candidate, isDowngraded: true }
+    }
+    return { facts, verdict, isDowngraded: false }
+  }
+
+  return { tenant, model, ids, headers, currentKeys, now, makeRule, factsOf, tokenSpender, bodyOf, send, judgeRun }
 }
 
 /** What a trade filled is spent, at most the amount that it held. */
@@ -424,12 +471,12 @@ function compareReasons(verdict: Verdict, { response: { body } }: Answer): strin
 export async function playWorld(
   service: Service,
   world: World,
-  routedLanes: readonly string[],
+  routes: readonly TaskRoute[],
   payTo: string,
 ): Promise<{ disagreement: Disagreement | null; outcomes: string[] }> {
   service.clock.set(world.start)
   const outcomes: string[] = []
-  const game = await openTenant(service, world, routedLanes, payTo)
+  const game = await openTenant(service, world, routes, payTo)
   for (const spec of world.rules) {
     const disagreement = await game.makeRule(spec)
     if (disagreement) return { disagreement, outcomes }
@@ -459,17 +506,17 @@ async function pay(
   service: Service,
   game: Game,
   action: Payable,
-  facts: Facts,
+  requestFacts: Facts,
   body: Record<string, unknown>,
   options: Parameters<GovernanceModel['judge']>[2] = {},
 ): Promise<{ trace: Trace; disagreement: Disagreement | null }> {
   const { model, now } = game
-  const verdict = model.judge(facts, now(), options)
+  const { facts, verdict, isDowngraded } = game.judgeRun(action, requestFacts, options)
   const fails = 'fails' in action && action.fails === true && !options.approved
   service.lane.failing = fails
   const answer = await game.send(action, body)
   service.lane.failing = false
-  const trace: Trace = { action, facts, body, at: now(), verdict, answer }
+  const trace: Trace = { action, facts, body, at: now(), verdict, answer, isDowngraded }
   const expected = verdict.outcome === 'allowed' && fails ? 'failed' : verdict.outcome
   const differ = (why = '') => ({
     trace,
@@ -479,7 +526,12 @@ async function pay(
       actual: `${why && `${why}: `}${describeResponse(answer.response)}`,
     },
   })
+  // An approval is for the lane that was asked for, so a run that would use another one is refused and stays unpaid.
+  if (isDowngraded && options.approved)
+    return answer.response.status === 409 ? { trace, disagreement: null } : differ('409 for another lane')
   if (answer.outcome !== expected) return differ()
+  if (isDowngraded && answer.outcome === 'allowed' && answer.response.body.agent_id !== facts.lane)
+    return differ('another lane ran')
   if (
     answer.outcome === 'blocked' ||
     (answer.outcome === 'review' && action.do !== 'preauth' && action.do !== 'trade')
@@ -576,7 +628,20 @@ async function playAction(
         outcomes.push(`${action.do}-token:${trace.answer.outcome}`)
         return disagreement
       }
+      const named = facts.namedPolicy === null ? undefined : model.policies.get(facts.namedPolicy)
+      if (action.do === 'trade' && action.policy !== undefined) {
+        if (!named) return null
+        const naming = model.naming(named, facts)
+        if (naming !== 'may') {
+          const { response } = await game.send(action, body)
+          outcomes.push(`trade-named:${naming}`)
+          return response.status === naming ? null : differ(`${naming}: this policy cannot be named`, response)
+        }
+      }
       const { trace, disagreement } = await pay(service, game, action, facts, body)
+      if (trace.isDowngraded) outcomes.push(`downgraded:${trace.answer.outcome}`)
+      if (named) outcomes.push(`trade-named:${trace.answer.outcome}`)
+      if ('x402' in action) outcomes.push(`x402:${trace.answer.outcome}`)
       outcomes.push(
         `${action.do}:${trace.answer.outcome}${trace.answer.response.body?.code === 'field_required' ? ':field_required' : ''}`,
       )

@@ -13,14 +13,22 @@ export type KeySpec = {
 
 /** Rules name keys and other rules by their names in the world. */
 export type RuleSpec =
-  | { name: string; make: 'policy'; mode: Mode; identity: Scope; constraints: Constraints; rules: Rule[] }
+  | {
+      name: string
+      make: 'policy'
+      mode: Mode
+      identity: Scope
+      constraints: Constraints
+      rules: Rule[]
+      selectable?: true
+    }
   | {
       name: string
       make: 'budget'
       scope: Scope
       window: Window
       limit: number
-      on_breach?: 'review'
+      on_breach?: 'review' | 'downgrade'
       applies_to?: Kind[]
       parent?: string
     }
@@ -51,6 +59,8 @@ export type RunAction = Fields & {
   agent_id?: string
   session_id?: string
   fails?: boolean
+  /** Paid by x402 instead of from the wallet. */
+  x402?: true
   /** The pre-authorisation whose token the run brings. */
   preauth?: string
 }
@@ -70,6 +80,8 @@ export type TradeAction = Fields & {
   instrument: 'spend' | 'crypto'
   merchant: string
   amount: number
+  /** The policy that it names for its limits. */
+  policy?: string
 }
 export type Payable = RunAction | PreauthAction | TradeAction
 export type Action =
@@ -93,6 +105,9 @@ export const PRICES: Record<string, { run: bigint; loop: bigint }> = {
   'writer-v1': { run: 13_000n, loop: 8_000n },
   'support-v1': { run: 11_000n, loop: 6_000n },
   'analyst-v1': { run: 25_000n, loop: 20_000n },
+  'coder-v1': { run: 25_000n, loop: 20_000n },
+  'strategist-v1': { run: 25_000n, loop: 20_000n },
+  'researcher-v2': { run: 23_000n, loop: 18_000n },
   default: { run: 10_000n, loop: 5_000n },
 }
 export const ADDRESSES = { maps: `0x${'1a'.repeat(20)}`, shop: `0x${'2b'.repeat(20)}` }
@@ -118,7 +133,7 @@ const TAGS = { project: ['apollo', 'zeus'], env: ['prod', 'test'] }
 const SESSIONS = ['s1', 's2']
 
 /** Every world begins and ends in this year. */
-const YEAR_OF_WORLDS = 2027
+export const YEAR_OF_WORLDS = 2027
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -291,6 +306,7 @@ export function randomWorld(seed: number): World {
             [1, 'shadow'],
           ] as const),
           identity: identity(),
+          ...(chance(0.25) && { selectable: true as const }),
           ...(chance(counting ? 0.9 : 0.65)
             ? { constraints: { ...constraint(), ...(chance(0.3) && constraint()) }, rules: [] }
             : {
@@ -325,7 +341,7 @@ export function randomWorld(seed: number): World {
               [2, 'rolling_30d'],
             ]),
             limit: usdc(random, counting ? 20 : 10, 80),
-            ...(chance(0.15) && { on_breach: 'review' as const }),
+            ...(chance(0.15) ? { on_breach: 'review' as const } : chance(0.25) && { on_breach: 'downgrade' as const }),
             ...(chance(0.3) && { applies_to: random.some(['runs', 'payments', 'spend', 'trades'] as const) }),
             ...(budgets.length > 0 && chance(0.35) && { parent: pick(budgets).name }),
           }
@@ -380,12 +396,27 @@ export function randomWorld(seed: number): World {
         },
       })
   }
+  /** In some worlds a budget sends runs to a cheaper lane. */
+  const downgrading = !deciding && seed % 8 === 5
+  if (downgrading)
+    rules.push({
+      name: ruleName('b'),
+      make: 'budget',
+      scope: { type: 'tenant' },
+      window: pick(['run', 'day', 'total', 'rolling_24h'] as const),
+      limit: usdc(random, 10, 24),
+      on_breach: 'downgrade',
+    })
   const ruleCount = deciding ? rules.length + int(0, 2) : int(2, 6)
   while (rules.length < ruleCount) rules.push(makeRule((letter) => ruleName(letter)))
 
   const makers = actionMakers(random, keys, rules)
   const actions: Action[] = []
   let waited = 0
+  if (downgrading) {
+    const { agent_id: _, ...run } = makers.run('a1')
+    actions.push({ ...run, do: 'run', task: 1 })
+  }
   // Decisions and closes that find nothing to decide or close send nothing, so there are a few more.
   const actionCount = deciding ? 16 : int(7, 14)
   while (actions.length < actionCount) {
@@ -485,6 +516,13 @@ export function actionMakers(random: Random, keys: KeySpec[], rules: RuleSpec[])
     const mandates = rules.filter((other) => other.make === 'mandate')
     return mandates.length > 0 && chance(0.2) ? { mandate: pick(mandates).name } : {}
   }
+  /** A day's limit of a named policy counts all trades of the type, also those it was not named for; the model does not know that sum. */
+  const policyField = () => {
+    const policies = rules.filter(
+      (other) => other.make === 'policy' && other.constraints.max_per_day_usdc === undefined,
+    )
+    return policies.length > 0 && chance(0.25) ? { policy: pick(policies).name } : {}
+  }
   const merchant = (): PreauthAction['merchant'] => {
     const full: PreauthAction['merchant'] = { ...pick(MERCHANTS) }
     if (full.url !== undefined && chance(0.35)) delete full.url
@@ -527,6 +565,16 @@ export function actionMakers(random: Random, keys: KeySpec[], rules: RuleSpec[])
       ...(chance(0.5) && { agent_id: pick(AGENTS) }),
       ...spending(),
       ...mandateField(),
+      ...policyField(),
     }),
   }
+}
+
+/** The same world with half of its runs paid by x402, in a year of its own, because the time of a chain does not go back. */
+export function paidByX402(world: World, year: number): World {
+  const random = createRandom(world.seed * 11 + 3)
+  const actions = world.actions.map((action) =>
+    (action.do === 'run' || action.do === 'loop') && random.chance(0.5) ? { ...action, x402: true as const } : action,
+  )
+  return { ...world, start: world.start.replace(String(YEAR_OF_WORLDS), String(year)), actions }
 }
