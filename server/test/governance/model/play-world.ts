@@ -45,15 +45,15 @@ type Trace = {
 const usdcOf = (micro: bigint) => Number(micro) / 1_000_000
 const microOf = (usdc: number) => BigInt(Math.round(usdc * 1_000_000))
 
-/** The lane of a task, and the other lanes that can do it, the fittest first. */
+/** The lane of a task, and the others in the order in which they replace it: the general lane comes before those of another trade. */
 export type TaskRoute = { lane: string; others: string[] }
 
 export async function readRoutes(service: Client): Promise<TaskRoute[]> {
   const routes: TaskRoute[] = []
   for (const task of TASKS) {
     const { body } = await service.post('/api/route', { task: `${task} (a1)` })
-    const others = body.alternatives.map(({ agent_id }: { agent_id: string }) => agent_id)
-    routes.push({ lane: body.recommended_agent_id, others })
+    const others: string[] = body.alternatives.map(({ agent_id }: { agent_id: string }) => agent_id)
+    routes.push({ lane: body.recommended_agent_id, others: [...new Set(['default', ...others])] })
   }
   return routes
 }

@@ -97,7 +97,11 @@ export type Action =
   | { name: string; do: 'limit'; budget: string; limit: number }
 
 /** Tasks that the router sends to a lane of their own when the request names none. */
-export const TASKS = ['Tell me a joke about clocks.', 'Write a short blog post about ledgers.'] as const
+export const TASKS = [
+  'Tell me a joke about clocks.',
+  'Write a short blog post about ledgers.',
+  'What stands out in 3, 4, 3, 19?',
+] as const
 export const LANES = ['comedian-v1', 'writer-v1'] as const
 /** Atomic units; from the price table of the interface. */
 export const PRICES: Record<string, { run: bigint; loop: bigint }> = {
@@ -415,7 +419,7 @@ export function randomWorld(seed: number): World {
   let waited = 0
   if (downgrading) {
     const { agent_id: _, ...run } = makers.run('a1')
-    actions.push({ ...run, do: 'run', task: 1 })
+    actions.push({ ...run, do: 'run', task: 2 })
   }
   // Decisions and closes that find nothing to decide or close send nothing, so there are a few more.
   const actionCount = deciding ? 16 : int(7, 14)
