@@ -40,6 +40,22 @@ test('a logged receipt verifies with the public keys alone', () => {
   expect(result.does_not_prove.join()).not.toContain('is in the public log')
 })
 
+test('no value in any place of a receipt makes the verifier throw, and none but the true one verifies', () => {
+  const receipt = logReceipt(makeReceipt({ settlement: { status: 'settled', asserted_by: 'chain' } }))
+  const verify = (value: unknown) => verifyReceipt(value, { jwks, log: { origin: LOG_ORIGIN, required: true } }).ok
+  expect(verify(receipt)).toBe(true)
+  const values = [Object.create(null), { toString: 1 }, 'constructor', '__proto__', [], [[]], 2 ** 60, -1, null]
+  const replaceEach = (node: unknown): unknown[] => [
+    ...values.filter((value) => value !== node),
+    ...(node !== null && typeof node === 'object' ? replaceMembers(node) : []),
+  ]
+  const replaceMembers = (node: object) =>
+    Object.entries(node).flatMap(([key, child]) =>
+      replaceEach(child).map((value) => Object.assign(Array.isArray(node) ? [...node] : { ...node }, { [key]: value })),
+    )
+  expect(replaceEach(receipt).filter(verify)).toEqual([])
+})
+
 test('a receipt says who saw the payment: nobody but the chain says that there is none, and a report stays a report', () => {
   const verify = (status: string, asserted_by?: string) =>
     verifyReceipt(makeReceipt({ settlement: { status, ...(asserted_by && { asserted_by }) } }), { jwks })

@@ -81,9 +81,11 @@ const WITNESSES: Record<string, readonly string[]> = {
 function checkAssertion(settlement: unknown): Check[] {
   if (!isJsonObject(settlement) || settlement.asserted_by === undefined) return []
   const { status, asserted_by } = settlement
-  const witnesses = WITNESSES[String(status)] ?? ALL_WITNESSES
+  if (typeof status !== 'string' || typeof asserted_by !== 'string')
+    return [failed('asserted_by', 'The status of the settlement, and who says it, must be text.')]
+  const witnesses = Object.hasOwn(WITNESSES, status) ? WITNESSES[status]! : ALL_WITNESSES
   return [
-    witnesses.includes(String(asserted_by))
+    witnesses.includes(asserted_by)
       ? passed('asserted_by', `The settlement is '${status}' by the word of: ${asserted_by}.`)
       : failed('asserted_by', `'${asserted_by}' cannot say that a settlement is '${status}'.`),
   ]
