@@ -4647,6 +4647,7 @@ export interface components {
             };
         };
         PreauthCreate: {
+            /** @description The agent that spends, unless `spender` or the key names another: then what restricts this agent still applies, and what permits it does not. */
             agent_id: string;
             mandate_id?: string;
             merchant: {
@@ -5512,6 +5513,7 @@ export interface components {
             policy_id?: string;
             /** @description Your own name for the order; works once. */
             client_order_id?: string;
+            /** @description The agent that spends, unless `spender` or the key names another: then what restricts this agent still applies, and what permits it does not. */
             agent_id?: string;
             /** @description Why, in words for whoever approves the trade. Kept encrypted with the request, and in no record. */
             purpose?: string;

@@ -54,7 +54,12 @@ export const RhRunRequest = Type.Object(
         description: 'Your own name for the order; works once.',
       }),
     ),
-    agent_id: Type.Optional(name(80)),
+    agent_id: Type.Optional(
+      name(
+        80,
+        'The agent that spends, unless `spender` or the key names another: then what restricts this agent still applies, and what permits it does not.',
+      ),
+    ),
     purpose: Type.Optional(
       freeText(500, 'Why, in words for whoever approves the trade. Kept encrypted with the request, and in no record.'),
     ),

@@ -17,7 +17,13 @@ const statuses = ['pending_approval', 'open', 'in_use', 'escalated', 'closed', '
 
 export const PreauthCreate = Type.Object(
   {
-    agent_id: Type.String({ minLength: 1, maxLength: 200, ...plainName }),
+    agent_id: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      ...plainName,
+      description:
+        'The agent that spends, unless `spender` or the key names another: then what restricts this agent still applies, and what permits it does not.',
+    }),
     mandate_id: Type.Optional(Id),
     merchant: Type.Object(
       {
