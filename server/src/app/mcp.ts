@@ -20,7 +20,7 @@ export function indexOperations(app: App): Map<string, Operation> {
 
 /** MCP calls the API of this process from within, with the address, key and payment of its client. */
 export function composeMcp(
-  { config, publicUrl }: AppContext,
+  { clock, config, publicUrl }: AppContext,
   parts: { app: App; operations: Map<string, Operation>; authenticate: Authenticate },
 ) {
   const { app, operations, authenticate } = parts
@@ -44,7 +44,7 @@ export function composeMcp(
     version ??= (describeApi(app) as { info: { version: string } }).info.version
     return version
   }
-  const mcp = createMcp({ operations, send, version: readVersion, publicUrl })
+  const mcp = createMcp({ operations, send, clock, version: readVersion, publicUrl })
   mcpRoutes(app, {
     mcp,
     authenticate,

@@ -1,16 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { richTenant } from '../governance/world.ts'
 import { startService, type TestService } from '../harness.ts'
 import { INSTALL_LIMIT_MS, installPackages } from '../install-packages.ts'
 import { noteRan } from '../other-software/ran.ts'
+import { createHeldLane, type HeldLane } from '../runs/held-lane.ts'
 
 /** The official client of the revision before, which knows nothing of the newer one. */
 const SDK = '@modelcontextprotocol/sdk@1.32.2'
 
 let service: TestService
+let lane: HeldLane
 let packages: Awaited<ReturnType<typeof installPackages>>
 beforeAll(async () => {
   packages = await installPackages([SDK])
-  service = await startService()
+  lane = createHeldLane()
+  service = await startService({ lane })
 }, INSTALL_LIMIT_MS + 180_000)
 afterAll(async () => {
   packages?.remove()
@@ -56,4 +60,42 @@ test(`${SDK} lists the tools, is refused what its key may not do, and pays for a
   expect(done.structuredContent).toMatchObject({ status: 'completed', settlement: { method: 'wallet' } })
   await client.close()
   noteRan(SDK)
+})
+
+test(`${SDK} pays for a long run as a task, follows it to its result, and cancels another one in time`, async () => {
+  const { Client } = await packages.load('@modelcontextprotocol/sdk/client/index.js')
+  const { StreamableHTTPClientTransport } = await packages.load('@modelcontextprotocol/sdk/client/streamableHttp.js')
+  const { CallToolResultSchema } = await packages.load('@modelcontextprotocol/sdk/types.js')
+  const tenant = await richTenant(service, 1)
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit: { headers: tenant.headers } }),
+  )
+  await client.listTools()
+  const callAsTask = (task: string) =>
+    client.experimental.tasks.callToolStream(
+      { name: 'run', arguments: { task, agent_id: 'comedian-v1', payment: { wallet_id: tenant.walletId } } },
+      CallToolResultSchema,
+      { task: { ttl: 60_000 } },
+    )
+
+  const seen: string[] = []
+  for await (const message of callAsTask('A slow joke about tasks.')) {
+    seen.push(message.type)
+    if (message.type === 'taskStatus') lane.letGo()
+    if (message.type === 'error') throw message.error
+    if (message.type === 'result') expect(message.result.structuredContent).toMatchObject({ status: 'completed' })
+  }
+  expect([seen[0], seen.at(-1)]).toEqual(['taskCreated', 'result'])
+  expect(seen).toContain('taskStatus')
+
+  for await (const message of callAsTask('A slow joke that is cancelled.')) {
+    if (message.type !== 'taskCreated') continue
+    const cancelled = await client.experimental.tasks.cancelTask(message.task.taskId)
+    expect(cancelled.status).toBe('cancelled')
+    break
+  }
+  const { body } = await service.get(`/api/wallets/${tenant.walletId}`, tenant.headers)
+  expect(body.balance).toMatchObject({ available: '990000', reserved: '0' })
+  await client.close()
 })

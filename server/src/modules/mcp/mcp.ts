@@ -1,13 +1,16 @@
 import type { CallToolResult, McpRequestContext, Server, ServerContext } from '@modelcontextprotocol/server'
 import type { Caller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
 import { asObject } from '../../platform/x402-wire.ts'
 import { type Answer, type ClientRequest, callOperation, type SendRequest } from './call-operation.ts'
 import { decodeHeader, PAYMENT_RESPONSE_META, paymentHeader } from './payment.ts'
+import { handleTasks, TASK_HEADERS, TASK_TOOL, type TaskCalls, taskCapability, toCreatedTask } from './tasks.ts'
 import { describeTools, maySee, type Operation, type Operations, type Tool } from './tools.ts'
 
 export type McpDeps = {
   operations: Operations
   send: SendRequest
+  clock: Clock
   version: () => string
   publicUrl: () => string
 }
@@ -28,6 +31,9 @@ const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 /** The answer to one question of the protocol; the key in `inputRequests`. */
 const APPROVAL = 'approval'
 
+/** Each is a call of the API for its run. */
+const TASK_OPERATIONS = new Set(['tasks/get', 'tasks/result', 'tasks/cancel'])
+
 type SdkModule = typeof import('@modelcontextprotocol/server')
 
 /**
@@ -42,7 +48,7 @@ export function createMcp(deps: McpDeps) {
     sdk: SdkModule,
     era: McpRequestContext['era'],
     client: McpClient,
-    { name, arguments: args = {} }: { name: string; arguments?: Record<string, unknown> },
+    { name, arguments: args = {}, task }: { name: string; arguments?: Record<string, unknown>; task?: unknown },
     { mcpReq }: ServerContext,
   ) => {
     const tool = tools.get(name)
@@ -52,7 +58,10 @@ export function createMcp(deps: McpDeps) {
     const approvalId = reply.kind === 'elicit' && reply.action === 'accept' ? mcpReq.requestState<string>() : undefined
     const allArgs = approvalId === undefined ? args : { ...args, approval_id: approvalId }
     const payment = tool.operation.config.paid ? paymentHeader(mcpReq._meta) : {}
-    const answer = await callOperation(deps.send, tool.operation, allArgs, client, payment)
+    const asTask = era === 'legacy' && task !== undefined && name === TASK_TOOL
+    const headers = asTask ? { ...payment, ...TASK_HEADERS } : payment
+    const answer = await callOperation(deps.send, tool.operation, allArgs, client, headers)
+    if (asTask) return toCreatedTask(sdk, answer, decodeHeader(answer.headers['payment-required']), deps.clock.now())
     const pendingId = pendingApproval(answer)
     const wasDeclined = reply.kind === 'elicit' && reply.action !== 'accept'
     const canAsk = era === 'modern' && canAskPerson(mcpReq.envelope)
@@ -67,6 +76,11 @@ export function createMcp(deps: McpDeps) {
       requestState: pendingId,
     })
   }
+
+  const taskCallsOf = (client: McpClient): TaskCalls => ({
+    readRun: (id, headers) => callOperation(deps.send, findOperation('getRun'), { id }, client, headers),
+    cancelRun: (id, headers) => callOperation(deps.send, findOperation('cancelRun'), { id }, client, headers),
+  })
 
   const findResource = (uri: string) => {
     if (uri === PRICING_URI) return { operation: findOperation('getPricing'), args: {} }
@@ -94,7 +108,9 @@ export function createMcp(deps: McpDeps) {
           ? tools.get(String(params?.name))?.operation
           : message.method === 'resources/read'
             ? findResource(String(params?.uri))?.operation
-            : undefined
+            : TASK_OPERATIONS.has(String(message.method))
+              ? findOperation('getRun')
+              : undefined
       return operation !== undefined && operation.config.unmetered !== true
     },
 
@@ -103,7 +119,7 @@ export function createMcp(deps: McpDeps) {
       const server = new sdk.Server(
         { name: 'countersign', title: 'Countersign', version: deps.version() },
         {
-          capabilities: { tools: {}, resources: {} },
+          capabilities: { tools: {}, resources: {}, ...(era === 'legacy' && { tasks: taskCapability }) },
           instructions: INSTRUCTIONS,
           inputRequired: { legacyShim: false },
         },
@@ -121,6 +137,7 @@ export function createMcp(deps: McpDeps) {
         ],
       }))
       server.setRequestHandler('resources/read', ({ params }) => readResource(sdk, client, params.uri))
+      if (era === 'legacy') handleTasks(sdk, server, taskCallsOf(client))
       return server
     },
   }
@@ -133,6 +150,7 @@ function describeTool({ operation: _, ...tool }: Tool, era: McpRequestContext['e
   return {
     ...tool,
     outputSchema: era === 'legacy' ? withErrors : outputSchema,
+    ...(era === 'legacy' && tool.name === TASK_TOOL && { execution: { taskSupport: 'optional' as const } }),
     annotations: { title, ...annotations },
   }
 }
