@@ -5,12 +5,14 @@ import { retryDelayMs, sleep } from './retry.ts'
 
 /** The service sends a comment every 15 seconds; a connection that is silent for longer is dead. */
 const SILENCE_MS = 45_000
+/** After this many connections in a row without an event it is an error: about a minute. */
+const MAX_FAILURES = 15
 /** No stream sends more than a few short events. */
 const MAX_STREAM_CHARACTERS = 64 * 1024
 
 /**
  * The states of a run, each once, until it has ended. A connection that drops is opened again after the last event that
- * arrived; only an answer that says that there is nothing to read ends it with an error.
+ * arrived. An answer that says that there is nothing to read is an error, and so are many connections that fail in a row.
  */
 export async function* readRunEvents(
   transport: Transport,
@@ -19,6 +21,7 @@ export async function* readRunEvents(
 ): AsyncGenerator<RunEvent, void, undefined> {
   let lastId: string | undefined
   for (let attempt = 1; ; attempt++) {
+    let failure: unknown
     try {
       for await (const { id, data } of openStream(transport, runId, lastId, signal)) {
         attempt = 1
@@ -27,8 +30,10 @@ export async function* readRunEvents(
       }
     } catch (error) {
       if (signal?.aborted || !isTransient(error)) throw error
+      failure = error
     }
     if (lastId === LAST_ID) return
+    if (failure !== undefined && attempt >= MAX_FAILURES) throw failure
     await sleep(retryDelayMs(attempt, 0), signal)
   }
 }

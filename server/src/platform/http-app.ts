@@ -23,6 +23,8 @@ declare module 'fastify' {
     uncounted?: boolean
     /** Waits for somebody else's service (a chain, a broker), so it takes its turn with runs and not with requests to the database. */
     slow?: boolean
+    /** Pages of any origin may call it (CORS), without cookies: what it shows takes a key, a token or a payment. */
+    fromAnyOrigin?: boolean
     /** Public evidence that pages of any origin may fetch (CORS); it never depends on a credential. */
     evidence?: boolean
   }

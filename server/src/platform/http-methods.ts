@@ -3,16 +3,17 @@ import { suggest } from './suggest.ts'
 
 /** Knows which methods each path supports, so that a wrong method gets a 405 with `allow` instead of a 404. */
 export function createMethodIndex(app: App) {
-  const routes = new Map<string, { pattern: RegExp; methods: Set<string>; isPaid: boolean }>()
+  const routes = new Map<string, { pattern: RegExp; methods: Set<string>; isOpen: boolean }>()
   app.addHook('onRoute', ({ url, method, config }) => {
-    const route = routes.get(url) ?? { pattern: toPattern(url), methods: new Set<string>(), isPaid: false }
-    route.isPaid ||= config?.paid === true
+    const route = routes.get(url) ?? { pattern: toPattern(url), methods: new Set<string>(), isOpen: false }
+    route.isOpen ||= config?.paid === true || config?.fromAnyOrigin === true
     for (const name of [method].flat()) route.methods.add(name)
     routes.set(url, route)
   })
   return {
-    /** Whether a payment may be sent to this path, which browsers ask for with OPTIONS first. */
-    isPaid: (path: string): boolean => [...routes.values()].some(({ isPaid, pattern }) => isPaid && pattern.test(path)),
+    /** Whether pages of any origin may call this path, which browsers ask with OPTIONS first. */
+    isFromAnyOrigin: (path: string): boolean =>
+      [...routes.values()].some(({ isOpen, pattern }) => isOpen && pattern.test(path)),
 
     /** ` Did you mean …?` with the path of a route that has the same number of segments, or nothing. */
     suggestPath(path: string): string {

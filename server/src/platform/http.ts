@@ -115,7 +115,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     request.startedAt = performance.now()
     request.caller = guest
     request.reply = reply
-    const { auth = 'none', unmetered, evidence, uncounted, paid } = request.routeOptions.config
+    const { auth = 'none', unmetered, evidence, uncounted, paid, fromAnyOrigin } = request.routeOptions.config
     try {
       if (!uncounted) drain.begin(request)
       rejectNul(request)
@@ -124,6 +124,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       return done(error as Error)
     }
     if (evidence) reply.header('access-control-allow-origin', '*')
+    if (fromAnyOrigin) reply.headers(PAID_ROUTE_CORS)
     if (paid) {
       reply.headers(PAID_ROUTE_CORS)
       readAsJson(request)
@@ -154,8 +155,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   app.setErrorHandler((error, request, reply) => sendProblem(deps.log, error, request, reply))
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0]!
-    if (request.method === 'OPTIONS' && methods.isPaid(path)) return answerPreflight(reply)
     const allowed = methods.methodsOf(path)
+    if (request.method === 'OPTIONS' && methods.isFromAnyOrigin(path)) return answerPreflight(reply, allowed)
     if (allowed.length === 0 || allowed.includes(request.method))
       throw new Problem('error', `No route matches this path.${methods.suggestPath(path)}`, {
         status: 404,
@@ -243,19 +244,19 @@ const isTimestamp = (text: string): boolean => dateTime.validate(text) && !Numbe
 const PAID_ROUTE_CORS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, X-Request-Id, Retry-After, Idempotent-Replayed, RateLimit, RateLimit-Policy, Location',
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, X-Request-Id, Retry-After, Idempotent-Replayed, RateLimit, RateLimit-Policy, Location, Preference-Applied',
 }
 const PREFLIGHT_SECONDS = 600
 
 /** x402 clients also send `access-control-expose-headers`, although it is a header of responses. */
-function answerPreflight(reply: FastifyReply) {
+function answerPreflight(reply: FastifyReply, methods: readonly string[]) {
   return reply
     .code(204)
     .headers(PAID_ROUTE_CORS)
-    .header('access-control-allow-methods', 'POST')
+    .header('access-control-allow-methods', methods.filter((method) => method !== 'HEAD').join(', '))
     .header(
       'access-control-allow-headers',
-      'Content-Type, Accept, Prefer, PAYMENT-SIGNATURE, X-PAYMENT, Idempotency-Key, X-API-Key, X-Request-Id, Access-Control-Expose-Headers',
+      'Content-Type, Accept, Prefer, PAYMENT-SIGNATURE, X-PAYMENT, Idempotency-Key, X-API-Key, X-Run-Token, Last-Event-ID, X-Request-Id, Access-Control-Expose-Headers',
     )
     .header('access-control-max-age', PREFLIGHT_SECONDS)
     .send()

@@ -176,6 +176,7 @@ describe('refused', () => {
     expect((await world.get(`/api/runs/${ofTenant.run_id}`, own)).status).toBe(401)
     await untilEnded(other.runId)
     const read = await world.get(`/api/runs/${other.runId}`, { 'x-run-token': other.answer.body.token })
+    expect(read.headers.get('cache-control')).toBe('no-store')
     expect(read.body.answer).toMatchObject({ status: 200, body: { run_id: other.runId, output: expect.any(String) } })
     const cancelled = await world.post(`/api/runs/${runId}/cancel`, undefined, own)
     expect(cancelled.body, cancelled.text).toMatchObject({ reason: 'cancelled', charged: false })

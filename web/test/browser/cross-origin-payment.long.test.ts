@@ -49,6 +49,15 @@ globalThis.payWithSdk = async (url) => {
   const { output, run, receipt } = await client.run({ task: 'Tell me a joke about clocks.', agent_id: 'comedian-v1' })
   return { output, status: run.status, verified: receipt.verified }
 }
+globalThis.startWithSdk = async (url) => {
+  const client = createClient({ baseUrl: url, account: account(), allowDevelopmentChain: true, maxUsdc: 0.05 })
+  const started = await client.startRun({ task: 'Tell me a joke about long clocks.', agent_id: 'comedian-v1' })
+  const statuses = []
+  for await (const { status } of started.events()) statuses.push(status)
+  const { output, receipt } = await started.result()
+  const late = await started.cancel().catch((error) => error.status)
+  return { runId: started.runId, statuses, output, verified: receipt.verified, late }
+}
 `
 
 let service: TestService
@@ -131,6 +140,21 @@ test('@x402/fetch in a page of another site pays once: preflights are answered, 
 test('our SDK in a page of another site pays once and verifies the receipt there', async () => {
   const result = await evaluate(`payWithSdk(${JSON.stringify(proxy.url)})`)
   expect(result).toEqual({ output: expect.any(String), status: 'completed', verified: true })
+  expect(await spent()).toBe(PRICE)
+  expect(proxy.requests.filter(({ headers }) => headers.cookie !== undefined)).toEqual([])
+})
+
+test('our SDK in a page of another site starts an asynchronous run, follows its events and verifies the answer; it is paid once', async () => {
+  const result = await evaluate(`startWithSdk(${JSON.stringify(proxy.url)})`)
+  expect(result).toMatchObject({
+    runId: expect.stringMatching(/^run_/),
+    output: expect.any(String),
+    verified: true,
+    late: 409,
+  })
+  expect([result.statuses[0], result.statuses.at(-1)]).toEqual(['pending', 'completed'])
+  const [started] = sentTo('/api/run').filter(({ paid }) => paid)
+  expect(started!.headers.prefer).toBe('respond-async')
   expect(await spent()).toBe(PRICE)
   expect(proxy.requests.filter(({ headers }) => headers.cookie !== undefined)).toEqual([])
 })

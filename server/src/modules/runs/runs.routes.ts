@@ -180,10 +180,12 @@ export function runsRoutes(
         params: RunParams,
         response: { 200: Run },
       },
-      config: { auth: 'optional', scope: 'read' },
+      config: { auth: 'optional', scope: 'read', fromAnyOrigin: true },
     },
-    async ({ caller, headers, params: { id } }) =>
-      caller.kind === 'guest' ? runs.getOfGuest(id, readRunToken(headers['x-run-token'])) : runs.get(caller, id),
+    async ({ caller, headers, params: { id } }, reply) => {
+      reply.header('cache-control', 'no-store')
+      return caller.kind === 'guest' ? runs.getOfGuest(id, readRunToken(headers['x-run-token'])) : runs.get(caller, id)
+    },
   )
   app.get(
     '/api/runs/:id/events',
@@ -205,7 +207,7 @@ export function runsRoutes(
           204: Type.Null({ description: 'The last event was seen.' }),
         },
       },
-      config: { auth: 'optional', scope: 'read', uncounted: true },
+      config: { auth: 'optional', scope: 'read', uncounted: true, fromAnyOrigin: true },
     },
     async (request, reply) => {
       const { id } = request.params
@@ -224,7 +226,7 @@ export function runsRoutes(
         params: RunParams,
         response: { 200: RunCancelled, 409: ErrorResponse },
       },
-      config: { auth: 'optional', scope: 'run' },
+      config: { auth: 'optional', scope: 'run', fromAnyOrigin: true },
     },
     async ({ caller, headers, params: { id } }) => {
       const proof = { paid: readPayment(headers), token: readRunToken(headers['x-run-token']) }
