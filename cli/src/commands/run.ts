@@ -20,6 +20,7 @@ type PayOptions = ServiceOptions & {
   session?: string
   approval?: string
   receipt?: string
+  async?: boolean
 }
 
 const payCommand = (name: string): Command =>
@@ -78,15 +79,24 @@ const requestOf = (options: PayOptions) => ({
   ...(options.approval !== undefined && { approval_id: options.approval }),
 })
 
+/** Shows the states on standard error; the answer alone goes to standard output. */
+async function followRun(client: Client, ...[request, call]: Parameters<Client['startRun']>) {
+  const run = await client.startRun(request, call)
+  for await (const { status } of run.events()) console.error(`${run.runId} ${status}`)
+  return run.result()
+}
+
 export const runCommand = () =>
   payCommand('run')
     .description('run a task: routed, governed, paid and receipted')
     .argument('<task>', 'the task, or - for standard input')
+    .option('--async', 'for a run that may take long: show its states, and wait without keeping a request open')
     .action(async (task: string, options: PayOptions) => {
       const client = await connectPaying(options)
       const done = progress('running')
       const call = options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey }
-      const result = await client.run({ task: textOrInput(task), ...requestOf(options) }, call).finally(done)
+      const request = { task: textOrInput(task), ...requestOf(options) }
+      const result = await (options.async ? followRun(client, request, call) : client.run(request, call)).finally(done)
       const { run, receipt } = result
       saveReceipt(receipt, options)
       const json = { ...run, receipt, receipt_verified: receipt.verified }

@@ -157,6 +157,24 @@ test('the same idempotency key runs once', async () => {
   expect(second.run_id).toBe(first.run_id)
 })
 
+test('run --async shows the states on standard error, and a repetition with its key gets the same run', async () => {
+  const args = [
+    'run',
+    'Sum 6 and 7.',
+    '--async',
+    '--wallet',
+    tenant.walletId,
+    '--idempotency-key',
+    'cli-async-1',
+    '--json',
+  ]
+  const first = await countersign(args)
+  const { run_id, receipt_verified } = JSON.parse(first.stdout)
+  expect([first.code, receipt_verified]).toEqual([0, true])
+  expect(first.stderr).toMatch(new RegExp(`${run_id} pending\n(.*\n)*${run_id} completed`))
+  expect(JSON.parse((await countersign(args)).stdout).run_id).toBe(run_id)
+})
+
 test('a refusal of governance ends with 1 and charges nothing; a raised budget lets the same run pass', async () => {
   const other = await richTenant(service)
   const env = { COUNTERSIGN_API_KEY: other.apiKey }

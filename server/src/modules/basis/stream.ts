@@ -1,29 +1,26 @@
-import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalid, notFound, Problem } from '../../platform/problem.ts'
+import { createEventStreams } from '../../platform/event-streams.ts'
+import { invalid, notFound } from '../../platform/problem.ts'
 import type { Basis } from './basis.ts'
 import { PREVIEW_INTERVAL_MS } from './preview.ts'
 import type { Reading } from './quote.ts'
 
 const MAX_STREAMS = 500
 const MAX_STREAMS_PER_ADDRESS = 20
-const HEARTBEAT_MS = 15_000
-/** A client with more unread bytes than this is disconnected. */
-const MAX_BUFFERED_BYTES = 256 * 1024
 
 /** Server-sent events: the current reading of each requested wrapper, then each new one. */
 export function createQuoteStreams(basis: Basis) {
-  const openStreams = new Map<ServerResponse, { ip: string; release: () => void }>()
+  const streams = createEventStreams({ maxStreams: MAX_STREAMS, maxPerOwner: MAX_STREAMS_PER_ADDRESS })
+  let openStreams = 0
   let previewTimer: NodeJS.Timeout | undefined
 
-  const addStream = (raw: ServerResponse, ip: string, release: () => void) => {
-    openStreams.set(raw, { ip, release })
+  const countOpened = () => {
+    openStreams += 1
     previewTimer ??= setInterval(() => basis.publishPreviews(), PREVIEW_INTERVAL_MS).unref()
   }
-  const removeStream = (raw: ServerResponse) => {
-    openStreams.get(raw)?.release()
-    openStreams.delete(raw)
-    if (openStreams.size > 0) return
+  const countClosed = () => {
+    openStreams -= 1
+    if (openStreams > 0) return
     clearInterval(previewTimer)
     previewTimer = undefined
   }
@@ -31,52 +28,29 @@ export function createQuoteStreams(basis: Basis) {
   return {
     open(request: FastifyRequest, reply: FastifyReply) {
       const symbols = parseSymbols(basis, (request.query as { symbols?: string }).symbols)
-      const { raw } = reply
-      if ([...openStreams.values()].filter(({ ip }) => ip === request.ip).length >= MAX_STREAMS_PER_ADDRESS)
-        throw new Problem('error', `${MAX_STREAMS_PER_ADDRESS} streams are open from this address.`, {
-          status: 429,
-          code: 'rate_limited',
-          retryable: true,
-          retryAfterSeconds: 60,
-        })
-      // The client disconnected while its key was looked up; the close event has already fired.
-      if (raw.destroyed) return void reply.hijack()
+      const stream = streams.open(reply, request.ip)
+      if (!stream) return
       const send = (readings: readonly Reading[]) => {
-        for (const reading of readings) if (symbols.has(reading.quote.symbol)) raw.write(formatEvent(reading))
-        if (raw.writableLength > MAX_BUFFERED_BYTES) raw.destroy()
+        for (const reading of readings) if (symbols.has(reading.quote.symbol)) stream.send(toEvent(reading))
       }
       const unsubscribe = basis.subscribe(send, MAX_STREAMS)
-      reply.hijack()
-      for (const [name, value] of Object.entries(reply.getHeaders()))
-        if (value !== undefined) raw.setHeader(name, value)
-      raw.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-      })
-      raw.write('retry: 5000\n\n')
-      send([...symbols].map((symbol) => basis.getReading(symbol)))
-      const heartbeat = setInterval(() => raw.write(': still here\n\n'), HEARTBEAT_MS).unref()
-      addStream(raw, request.ip, () => {
-        clearInterval(heartbeat)
+      countOpened()
+      stream.onClose(() => {
         unsubscribe()
+        countClosed()
       })
-      raw.on('close', () => removeStream(raw))
+      send([...symbols].map((symbol) => basis.getReading(symbol)))
     },
 
-    /** Ends all streams when the server stops, without waiting for clients that do not read. */
-    endAll() {
-      for (const raw of [...openStreams.keys()]) {
-        removeStream(raw)
-        if (raw.writableLength > 0) raw.destroy()
-        else raw.end()
-      }
-    },
+    endAll: streams.endAll,
   }
 }
 
-const formatEvent = ({ quote, window }: Reading) =>
-  `event: quote\nid: ${quote.symbol}@${quote.as_of}\ndata: ${JSON.stringify({ ...quote, window_score: window.score, window_status: window.status })}\n\n`
+const toEvent = ({ quote, window }: Reading) => ({
+  event: 'quote',
+  id: `${quote.symbol}@${quote.as_of}`,
+  data: { ...quote, window_score: window.score, window_status: window.status },
+})
 
 /** The requested symbols in their listed spelling, or all symbols without a parameter. */
 function parseSymbols(basis: Basis, parameter: string | undefined): Set<string> {
