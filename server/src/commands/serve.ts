@@ -44,7 +44,9 @@ export function announceStart(start: {
 }) {
   const { address, payer } = start
   writeServiceAddress(start.dataDir, address)
-  const demo = import.meta.filename.endsWith('.ts') ? 'npm run demo' : 'npx countersign demo'
+  // The demo looks for the service in the same data folder.
+  const folder = process.env.COUNTERSIGN_DATA_DIR ? `COUNTERSIGN_DATA_DIR=${start.dataDir} ` : ''
+  const demo = `${folder}${import.meta.filename.endsWith('.ts') ? 'npm run demo' : 'npx countersign demo'}`
   const seconds = ((performance.now() - start.startedAt) / 1000).toFixed(1)
   console.log(
     [

@@ -10,11 +10,12 @@ import { isUnavailable } from './db.ts'
 import { createDrain, type Drain } from './drain.ts'
 import type { App } from './http-app.ts'
 import { HEADER_LIMIT, sendClientError } from './http-client-errors.ts'
-import { createMethodIndex } from './http-methods.ts'
+import { createMethodIndex, describeForeignId } from './http-methods.ts'
 import { describeErrors, openapiInfo } from './http-openapi.ts'
 import type { Ids } from './ids.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { findMisplacedKey } from './misplaced-key.ts'
 import { queuePipelinedRequests } from './pipelined-requests.ts'
 import { allowanceHeaders, readRequestId, repeatsHost, servePreparedResponses } from './prepared-responses.ts'
 import { invalid, Problem, unauthorized } from './problem.ts'
@@ -158,7 +159,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     const allowed = methods.methodsOf(path)
     if (request.method === 'OPTIONS' && methods.isFromAnyOrigin(path)) return answerPreflight(reply, allowed)
     if (allowed.length === 0 || allowed.includes(request.method))
-      throw new Problem('error', `No route matches this path.${methods.suggestPath(path)}`, {
+      throw new Problem('error', `No route matches this path. ${methods.suggestPath(path)}`, {
         status: 404,
         code: 'not_found',
       })
@@ -315,11 +316,11 @@ async function authenticate(deps: HttpDeps, request: FastifyRequest) {
   request.caller = await readCaller(deps, request)
   const isGuest = request.caller.kind === 'guest'
   // Whoever meant to send the key must not be served as a guest, whom no rule of the tenant binds.
-  const misplacedKey = auth === 'optional' ? /^bearer +csk_/i : /^bearer /i
-  if (isGuest && misplacedKey.test(request.headers.authorization ?? ''))
-    throw unauthorized(
-      'A valid X-API-Key is required: send the key in the header X-API-Key, not as Authorization: Bearer.',
-    )
+  const isBearer = auth !== 'optional' && /^bearer /i.test(request.headers.authorization ?? '')
+  const place = isGuest
+    ? (findMisplacedKey(request.headers, request.raw.url!) ?? (isBearer && 'as Authorization: Bearer'))
+    : undefined
+  if (place) throw unauthorized(`A valid X-API-Key is required: send the key in the header X-API-Key, not ${place}.`)
   if (auth === 'optional' && isGuest) return
   if (scope) requireScope(request.caller, ...([scope].flat() as KeyScope[]))
   else requireTenant(request.caller)
@@ -335,6 +336,7 @@ async function readCaller(deps: HttpDeps, request: FastifyRequest): Promise<Call
   const apiKey = request.headers['x-api-key']
   if (typeof apiKey === 'string') {
     const caller = await deps.authenticate.key(apiKey)
+    if (!caller && /^["'`]/.test(apiKey)) throw unauthorized('Send the API key without quotation marks.')
     if (!caller) throw unauthorized('This API key is not valid: it is wrong, or it was revoked or has expired.')
     return caller
   }
@@ -391,7 +393,7 @@ function sendProblem(log: Log, error: unknown, request: FastifyRequest, reply: F
     .send(
       JSON.stringify({
         error: problem.error,
-        message: problem.message,
+        message: `${problem.message}${code === 'not_found' ? describeForeignId(request.url) : ''}`,
         ...(code && { code }),
         ...(retryable !== undefined && { retryable }),
         ...(details !== undefined && { details }),

@@ -11,6 +11,7 @@ export type ValidationError = {
   parentSchema?: {
     properties?: Record<string, unknown>
     patternProperties?: object
+    additionalProperties?: unknown
     description?: string
     /** The form of a pattern in words, as its schema has them. */
     'x-form'?: string
@@ -18,7 +19,7 @@ export type ValidationError = {
   data?: unknown
 }
 
-/** Query parameters of one list that people look for in another. */
+/** Names that people know from another list here, or from another interface. */
 const otherNames = new Map<string, string[]>([
   ['status', ['outcome', 'state', 'decision']],
   ['offset', ['cursor', 'after']],
@@ -27,6 +28,19 @@ const otherNames = new Map<string, string[]>([
   ['page_size', ['limit']],
   ['from', ['since', 'after']],
   ['to', ['until']],
+  ['starting_after', ['after', 'cursor']],
+  ['created', ['since']],
+  ['created[gt]', ['since']],
+  ['created[gte]', ['since']],
+  ['created[lt]', ['until']],
+  ['created[lte]', ['until']],
+  ['prompt', ['task']],
+  ['messages', ['task']],
+  ['input', ['task']],
+  ['model', ['agent_id']],
+  ['metadata', ['tags']],
+  ['wallet_id', ['payment.wallet_id']],
+  ['walletId', ['payment.wallet_id']],
 ])
 
 /** The sentence for the first error of a request part (`body`, `querystring`, …). */
@@ -57,7 +71,7 @@ function unknownProperty(location: string, name: string, { parentSchema }: Valid
   if (parentSchema?.patternProperties)
     return `${location} has a name that is not allowed${form ? `: a name has ${form}` : ''}.`
   const properties = Object.keys(parentSchema?.properties ?? {})
-  const alias = otherNames.get(name)?.find((other) => properties.includes(other))
+  const alias = otherNames.get(name)?.find((other) => properties.includes(other.split('.')[0]!))
   const hint = alias === undefined ? didYouMean(name, properties) : ` Did you mean '${alias}'?`
   const list =
     hint === '' && properties.length > 0 && properties.length <= MAX_LISTED ? ` It takes ${properties.join(', ')}.` : ''
@@ -75,11 +89,22 @@ function explain(error: ValidationError): string {
     return 'must match format "date-time": ISO 8601, for example 2026-11-16T09:30:00Z'
   if (keyword === 'format' && params?.format === 'uri') return 'must be an address that begins with https://'
   if (keyword === 'format') return `must be a valid ${String(params?.format)}`
+  if (keyword === 'required') return `${message}${describeUnknown(error)}`
+  if (keyword === 'type' && params?.type === 'number' && typeof error.data === 'string' && /^\$?\d/.test(error.data))
+    return `${message}, without quotation marks`
   if (keyword === 'propertyNames') return 'has a name of a member that is not allowed'
   // Of a time sent as a number.
   if (keyword === 'type' && typeof error.data === 'number' && params?.type === 'string')
     return 'must be a string, in quotation marks'
   return message
+}
+
+/** Of an object that lacks a member: what it has instead that it may not have. */
+function describeUnknown({ data, parentSchema }: ValidationError): string {
+  const properties = parentSchema?.properties
+  if (!properties || parentSchema.additionalProperties !== false || typeof data !== 'object' || data === null) return ''
+  const unknown = Object.keys(data).find((name) => !Object.hasOwn(properties, name))
+  return unknown === undefined ? '' : `, and has the unknown '${shorten(unknown)}'`
 }
 
 const forms: [pattern: RegExp, words: string][] = [

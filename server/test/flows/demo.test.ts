@@ -34,7 +34,7 @@ async function runDemo(env: Record<string, string>) {
 test('the start names port, data folder and a command to try', () => {
   expect(service.output()).toContain(service.url)
   expect(service.output()).toContain(dataDir)
-  expect(service.output()).toContain('npm run demo')
+  expect(service.output()).toMatch(/Try it: +COUNTERSIGN_DATA_DIR=\S+ npm run demo\n/)
   expect(service.output()).toContain(`curl ${service.url}/api/pricing`)
 })
 

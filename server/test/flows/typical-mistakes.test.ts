@@ -211,7 +211,117 @@ const mistakes: Mistake[] = [
     status: 400,
     says: [/address/, /0x.* and 40 hexadecimal digits/],
   },
+  // What people who know Stripe, Svix or OpenAI send.
+  {
+    name: 'the key as the user of Basic',
+    send: () => get('/api/runs', { authorization: `Basic ${Buffer.from(`${tenant.apiKey}:`).toString('base64')}` }),
+    status: 401,
+    says: [/header X-API-Key/, /Basic/],
+  },
+  {
+    name: 'the key as the user of Basic on a paid call, which would run as a guest',
+    send: () =>
+      post(
+        '/api/run',
+        { task: 'Joke.' },
+        { authorization: `Basic ${Buffer.from(`${tenant.apiKey}:`).toString('base64')}` },
+      ),
+    status: 401,
+    says: [/header X-API-Key/, /Basic/],
+  },
+  {
+    name: 'the bare key as Authorization on a paid call',
+    send: () => post('/api/run', { task: 'Joke.' }, { authorization: tenant.apiKey }),
+    status: 401,
+    says: [/header X-API-Key/, /not as Authorization/],
+  },
+  {
+    name: 'the key in a header of another name on a paid call',
+    send: () => post('/api/run', { task: 'Joke.' }, { 'api-key': tenant.apiKey }),
+    status: 401,
+    says: [/header X-API-Key/, /not as Api-Key/i],
+  },
+  {
+    name: 'the key in the address of a paid call',
+    send: () => post(`/api/run?api_key=${tenant.apiKey}`, { task: 'Joke.' }, {}),
+    status: 401,
+    says: [/header X-API-Key/, /address/, /logs/],
+  },
+  {
+    name: 'the key in quotation marks',
+    send: () => get('/api/runs', { 'x-api-key': `"${tenant.apiKey}"` }),
+    status: 401,
+    says: [/without quotation marks/],
+  },
+  { name: 'prompt', send: () => post('/api/run', { prompt: 'Joke.' }), status: 400, says: [/'prompt'/, /'task'/] },
+  {
+    name: 'messages and a model',
+    send: () => post('/api/run', { messages: [{ role: 'user', content: 'Joke.' }], model: 'comedian-v1' }),
+    status: 400,
+    says: [/'task'|'agent_id'/],
+  },
+  { name: 'metadata', send: () => post('/api/run', { task: 'Joke.', metadata: {} }), status: 400, says: [/'tags'/] },
+  {
+    name: 'the wallet beside the task',
+    send: () => post('/api/run', { task: 'Joke.', wallet_id: 'wal_1' }),
+    status: 400,
+    says: [/'wallet_id'/, /'payment\.wallet_id'/],
+  },
+  { name: 'starting_after', send: () => get('/api/runs?starting_after=run_1'), status: 400, says: [/'after'/] },
+  { name: 'created[gte]', send: () => get('/api/runs?created%5Bgte%5D=1'), status: 400, says: [/'since'/] },
+  {
+    name: 'enabled_events',
+    send: () => post('/api/webhooks', { url: 'https://example.com/hook', enabled_events: ['run.completed'] }),
+    status: 400,
+    says: [/'events'/, /'enabled_events'/],
+  },
+  {
+    name: 'a group of events',
+    send: () => post('/api/webhooks', { url: 'https://example.com/hook', events: ['run.*'] }),
+    status: 400,
+    says: [/'run\.\*'/, /'\*'/],
+  },
+  {
+    name: 'a price as text',
+    send: () => post('/api/run', { task: 'Joke.', budget: { max_price_usdc: '0.05' } }),
+    status: 400,
+    says: [/max_price_usdc/, /number, without quotation marks/],
+  },
+  {
+    name: 'PUT for a change',
+    send: () => service.call('PUT', '/api/policies/pol_1', {}, tenant.headers),
+    status: 405,
+    says: [/PATCH/],
+  },
+  {
+    name: 'the id of a receipt where a run is asked for',
+    send: () => get('/api/runs/rcpt_01a1e337-0f86-771c-b637-d486c8836105'),
+    status: 404,
+    says: [/a receipt/, /\/api\/receipts\/\{id\}/],
+  },
+  {
+    name: 'the id of a run where a receipt is asked for',
+    send: () => get('/api/receipts/run_01a1e337-0f86-771c-b637-d486c8836105'),
+    status: 404,
+    says: [/a run/, /\/api\/runs\/\{id\}/],
+  },
+  {
+    name: '/v1/chat/completions',
+    send: () => post('/v1/chat/completions', {}),
+    status: 404,
+    says: [/POST \/api\/run/],
+  },
+  { name: '/v1/balance', send: () => get('/v1/balance'), status: 404, says: [/\/api\/wallets/] },
+  { name: '/api/refunds', send: () => post('/api/refunds', {}), status: 404, says: [/not charged/] },
+  { name: '/api/verify', send: () => post('/api/verify', {}), status: 404, says: [/\/api\/receipts\/verify/] },
+  { name: '/v1/events', send: () => get('/v1/events'), status: 404, says: [/\/api\/webhooks/] },
+  { name: 'two slashes', send: () => get('//api/pricing'), status: 404, says: [/\/api\/pricing\b/] },
+  { name: 'a path that is like none', send: () => get('/v3/zebras/7'), status: 404, says: [/\/docs/] },
 ]
+
+test('a path that is like none is not called near to one', async () => {
+  expect((await get('/v3/zebras/7')).body.message).not.toContain('Did you mean')
+})
 
 test('there are at least twenty-five of them', () => expect(mistakes.length).toBeGreaterThanOrEqual(25))
 
