@@ -116,6 +116,12 @@ function restore() {
   for (const file of SHARED_FILES) rmSync(join(folder, file), { force: true })
 }
 
+/** What `/docs/guides` serves: the guides with their charts, and the README files of the packages. */
+function copyGuides(target) {
+  const guides = globSync(['docs/*.md', 'docs/*/*.svg', '{sdk,cli,proof}/README.md'], { cwd: root })
+  for (const file of guides) cpSync(join(root, file), join(target, file))
+}
+
 restore()
 if (!process.argv.includes('--restore')) {
   const manifest = JSON.parse(readFileSync(manifestFile, 'utf8'))
@@ -126,6 +132,7 @@ if (!process.argv.includes('--restore')) {
   if (name === 'server') {
     await import('./build-web.mjs')
     cpSync(join(root, 'web/dist'), join(folder, 'dist/web'), { recursive: true })
+    copyGuides(join(folder, 'dist/guides'))
   }
   copyFileSync(manifestFile, sourceManifestFile)
   for (const file of SHARED_FILES) copyFileSync(join(root, file), join(folder, file))

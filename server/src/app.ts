@@ -9,6 +9,7 @@ import { composeBasis } from './app/basis.ts'
 import { composeBrokerage } from './app/brokerage.ts'
 import type { AppContext } from './app/context.ts'
 import { composeDiscovery } from './app/discovery.ts'
+import { composeDocumentation } from './app/documentation.ts'
 import { registerGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
 import { openLane } from './app/lanes.ts'
@@ -412,7 +413,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       isProduction: config.NODE_ENV === 'production',
     })
     app.get('/', { config: { unmetered: true } }, async (_request, reply) => reply.redirect('/docs'))
-    staticFileRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
+    composeDocumentation(app, publicUrl)
     staticFileRoutes(app, {
       base: '/dashboard',
       folder: findDashboard(),

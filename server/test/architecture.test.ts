@@ -22,6 +22,7 @@ const modules = [
   'brokerage',
   'insights',
   'discovery',
+  'documentation',
   'mcp',
 ]
 

@@ -95,7 +95,7 @@ const getRaw = (path: string, headers: Record<string, string>) =>
       .end()
   })
 
-test.each(['/openapi.json', '/docs'])(
+test.each(['/openapi.json', '/docs', '/docs/operations/run', '/docs/guides/money', '/docs/search.json'])(
   '%s is sent as prepared compressed bytes with an ETag for each form',
   async (path) => {
     const plain = await getRaw(path, {})

@@ -125,7 +125,14 @@ globalThis.fetch = () => { throw new Error('There is no network.') }
     service = await startProgram('npx', ['--no-install', 'countersign', 'serve'], { cwd: project, env: { PORT: '0' } })
     expect(service.output()).toContain(join(project, '.countersign'))
     expect(service.output()).toContain('npx countersign demo')
-    for (const path of ['/api/health', '/dashboard', '/docs', '/openapi.json'])
+    for (const path of [
+      '/api/health',
+      '/dashboard',
+      '/docs',
+      '/docs/guides/money',
+      '/docs/assets/docs.js',
+      '/openapi.json',
+    ])
       expect([path, (await fetch(`${service.url}${path}`)).status]).toEqual([path, 200])
   })
 })

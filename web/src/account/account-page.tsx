@@ -69,7 +69,7 @@ function SignIn() {
         {state.problem && <ErrorMessage>{state.problem}</ErrorMessage>}
         <MutedText>
           The key is exchanged for a session cookie that scripts cannot read, and is not stored in this page. No key
-          yet? Get one with <code>POST /api/onboard</code>; see <a href="/docs#onboard">the API</a>.
+          yet? Get one with <code>POST /api/onboard</code>; see <a href="/docs/operations/onboard">the API</a>.
         </MutedText>
       </Card>
     </>

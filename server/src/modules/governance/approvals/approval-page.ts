@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { escapeHtml } from '../../../platform/html.ts'
 import { formatTime, oneLine } from './message-text.ts'
 
 /** What the page shows of an action that waits for a decision. */
@@ -48,9 +49,6 @@ export const pageHeaders = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
 }
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => entities[character]!)
 
 /** A caller's text on one line, isolated so that its direction does not reorder what stands around it. */
 const field = (text: string, max?: number) => `<bdi>${escapeHtml(oneLine(text, max))}</bdi>`

@@ -4,7 +4,3 @@ export const el = (tag, props = {}, ...children) => {
   node.append(...children.filter((child) => child || child === 0))
   return node
 }
-
-/** Text in which parts in backticks become code elements. */
-export const prose = (text = '') =>
-  text.split('`').map((part, index) => (index % 2 === 1 ? el('code', { textContent: part }) : part))
