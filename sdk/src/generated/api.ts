@@ -4148,7 +4148,7 @@ export interface components {
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "MandateAgentRecurrence";
+            type: "payment.agent_recurrence";
             frequency: "ON_DEMAND" | "DAILY" | "WEEKLY" | "BIWEEKLY" | "MONTHLY" | "QUARTERLY" | "ANNUALLY";
             max_occurrences?: number;
         };
@@ -4158,7 +4158,7 @@ export interface components {
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "MandateAllowedPayees";
+            type: "payment.allowed_payees";
             allowed: (string | {
                 id?: string;
                 name?: string;
@@ -4171,7 +4171,7 @@ export interface components {
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "MandateAmountRange";
+            type: "payment.amount_range";
             /** @description USDC. */
             currency: string;
             /** @description A number is USDC; a text is atomic units. */
@@ -4185,7 +4185,7 @@ export interface components {
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "MandateBudget";
+            type: "payment.budget";
             /** @description USDC. */
             currency: string;
             /** @description A number is USDC; a text is atomic units. */
@@ -4210,7 +4210,7 @@ export interface components {
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "MandateExecutionDate";
+            type: "payment.execution_date";
             /** @description A date or a time, ISO 8601. */
             not_before?: string;
             /** @description A date or a time, ISO 8601. */
@@ -9177,7 +9177,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -9267,7 +9267,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -9388,7 +9388,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example id */
+                /** @example ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -9495,7 +9495,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example ten_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -10085,7 +10085,7 @@ export interface operations {
                      *         "price_usdc": 0.025,
                      *         "pricing_version": "2026-11-01"
                      *       },
-                     *       "decision": "decision",
+                     *       "decision": "approved",
                      *       "budget_outcome": "budget outcome",
                      *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *       "policy_applied": [
@@ -10093,9 +10093,9 @@ export interface operations {
                      *       ],
                      *       "evidence": {
                      *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
-                     *         "input_hash": "input hash",
-                     *         "output_hash": "output hash",
-                     *         "salt": "salt"
+                     *         "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
+                     *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
                      *       },
                      *       "verification": {},
                      *       "settlement": {
@@ -10119,7 +10119,7 @@ export interface operations {
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *       "execution": {},
                      *       "audit": {
-                     *         "event_id": "event id",
+                     *         "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "seq": 1,
                      *         "hash": "hash"
                      *       }
@@ -10307,9 +10307,9 @@ export interface operations {
                      *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *       "evidence": {
                      *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
-                     *         "input_hash": "input hash",
-                     *         "output_hash": "output hash",
-                     *         "salt": "salt"
+                     *         "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
+                     *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
                      *       },
                      *       "verification": {},
                      *       "receipt": {},
@@ -10326,7 +10326,7 @@ export interface operations {
                      *         "amount": "25000"
                      *       },
                      *       "audit": {
-                     *         "event_id": "event id",
+                     *         "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "seq": 1,
                      *         "hash": "hash"
                      *       }
@@ -10488,7 +10488,7 @@ export interface operations {
                      *           "paid": true,
                      *           "price_usdc": 0.025,
                      *           "grade": "A",
-                     *           "output_hash": "output hash"
+                     *           "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead"
                      *         }
                      *       ],
                      *       "count": 1
@@ -10658,7 +10658,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -10760,7 +10760,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -10853,7 +10853,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -10964,7 +10964,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SettleRequest"];
             };
         };
@@ -11102,7 +11106,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -11678,7 +11682,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -11791,7 +11795,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example id */
+                /** @example wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -11902,14 +11906,19 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "amount_usdc": 0.5,
+                 *       "memo": "For the report"
+                 *     }
+                 */
                 "application/json": components["schemas"]["EscrowCreate"];
             };
         };
@@ -12036,7 +12045,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -12141,7 +12150,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -12287,7 +12296,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -12433,7 +12442,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -12583,7 +12592,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -12716,7 +12725,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -12725,7 +12734,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "to": "0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"
+                 *       "to": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
+                 *       "amount_usdc": 0.5
                  *     }
                  */
                 "application/json": components["schemas"]["WithdrawRequest"];
@@ -12943,7 +12953,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example pay_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -13042,7 +13052,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example pay_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -13177,7 +13187,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example pay_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -13312,14 +13322,18 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "amount_usdc": 0.5
+                 *     }
+                 */
                 "application/json": components["schemas"]["TopUpRequest"];
             };
         };
@@ -13354,9 +13368,9 @@ export interface operations {
                      *       },
                      *       "evidence": {
                      *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
-                     *         "input_hash": "input hash",
-                     *         "output_hash": "output hash",
-                     *         "salt": "salt"
+                     *         "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
+                     *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
                      *       },
                      *       "receipt": {},
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
@@ -13647,7 +13661,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "origin": "origin",
+                     *       "origin": "countersign.example/log",
                      *       "from": 1,
                      *       "to": 1,
                      *       "proof": [
@@ -13843,11 +13857,11 @@ export interface operations {
                      *           "pricing": {},
                      *           "governance": {},
                      *           "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
-                     *           "input_hash": "input hash",
-                     *           "output_hash": "output hash",
+                     *           "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
+                     *           "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
                      *           "verification": {},
                      *           "settlement": {},
-                     *           "prev_hash": "prev hash",
+                     *           "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *           "charged": true,
                      *           "signature": {
                      *             "alg": "ed25519",
@@ -13855,7 +13869,7 @@ export interface operations {
                      *             "value": "value"
                      *           },
                      *           "log": {
-                     *             "origin": "origin",
+                     *             "origin": "countersign.example/log",
                      *             "index": 1,
                      *             "inclusion_proof": [
                      *               "inclusion proof"
@@ -13914,7 +13928,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example rcpt_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -13940,8 +13954,8 @@ export interface operations {
                      *       "pricing": {},
                      *       "governance": {},
                      *       "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
-                     *       "input_hash": "input hash",
-                     *       "output_hash": "output hash",
+                     *       "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
+                     *       "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
                      *       "commitment": {
                      *         "alg": "sha256-salted",
                      *         "salted": [
@@ -13950,7 +13964,7 @@ export interface operations {
                      *       },
                      *       "verification": {},
                      *       "settlement": {},
-                     *       "prev_hash": "prev hash",
+                     *       "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *       "charged": true,
                      *       "signature": {
                      *         "alg": "ed25519",
@@ -13958,7 +13972,7 @@ export interface operations {
                      *         "value": "value"
                      *       },
                      *       "log": {
-                     *         "origin": "origin",
+                     *         "origin": "countersign.example/log",
                      *         "index": 1,
                      *         "inclusion_proof": [
                      *           "inclusion proof"
@@ -14025,7 +14039,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example id */
+                /** @example rcpt_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -14044,7 +14058,7 @@ export interface operations {
                      *       "hash": "hash",
                      *       "leaf_hash": "leaf hash",
                      *       "log": {
-                     *         "origin": "origin",
+                     *         "origin": "countersign.example/log",
                      *         "index": 1,
                      *         "inclusion_proof": [
                      *           "inclusion proof"
@@ -14112,7 +14126,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "receipt_id": "rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReceiptVerifyRequest"];
             };
         };
@@ -14393,10 +14411,10 @@ export interface operations {
                      *         }
                      *       ],
                      *       "price_usdc": 0.025,
-                     *       "decision": "decision",
+                     *       "decision": "approved",
                      *       "decision_reason": "decision reason",
                      *       "quote": {
-                     *         "quote_id": "quote id",
+                     *         "quote_id": "qot_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "expires_at": "2026-11-16T10:30:00.000Z",
                      *         "signature": "signature"
                      *       },
@@ -14698,13 +14716,13 @@ export interface operations {
                      *           "occurred_at": "2026-11-16T09:30:00.000Z",
                      *           "actor": "actor",
                      *           "subject": "subject",
-                     *           "decision": "decision",
+                     *           "decision": "approved",
                      *           "policy_ids": [
                      *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
                      *           ],
-                     *           "input_hash": "input hash",
+                     *           "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
                      *           "data": {},
-                     *           "prev_hash": "prev hash",
+                     *           "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *           "hash": "hash"
                      *         }
                      *       ],
@@ -15018,7 +15036,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -15120,7 +15138,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -15212,7 +15230,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -15341,7 +15359,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -15480,7 +15498,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -15500,7 +15518,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "event_id": "event id",
+                     *       "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *       "type": "type"
                      *     }
                      */
@@ -15609,7 +15627,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example id */
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -15627,7 +15645,7 @@ export interface operations {
                      *       "deliveries": [
                      *         {
                      *           "id": "id",
-                     *           "event_id": "event id",
+                     *           "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "type": "type",
                      *           "seq": 1,
                      *           "state": "pending",
@@ -15729,9 +15747,9 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
-                /** @example delivery id */
+                /** @example dlv_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 delivery_id: string;
             };
             cookie?: never;
@@ -15752,7 +15770,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "id": "id",
-                     *       "event_id": "event id",
+                     *       "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *       "type": "type",
                      *       "seq": 1,
                      *       "state": "pending",
@@ -16679,7 +16697,8 @@ export interface operations {
                 /**
                  * @example {
                  *       "action": "freeze",
-                 *       "agent_id": "analyst-v1"
+                 *       "agent_id": "fleet-7",
+                 *       "reason": "It spends more than usual"
                  *     }
                  */
                 "application/json": components["schemas"]["ControlTowerRequest"];
@@ -16884,7 +16903,7 @@ export interface operations {
                      *           "rules": [
                      *             {}
                      *           ],
-                     *           "content_hash": "content hash",
+                     *           "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *           "created_at": "2026-11-16T09:30:00.000Z",
                      *           "updated_at": "2026-11-16T09:30:00.000Z"
                      *         }
@@ -16965,7 +16984,17 @@ export interface operations {
         /** @description Either the legacy shape {name, rules}, or a spend policy {identity_type, api_key or agent_id, audit_trail_required, mode, constraints}; both may be mixed. */
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "name": "Small money",
+                 *       "identity_type": "tenant",
+                 *       "mode": "enforce",
+                 *       "constraints": {
+                 *         "max_per_run_usdc": 0.05,
+                 *         "max_per_day_usdc": 5
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["PolicyCreate"];
             };
         };
@@ -16993,7 +17022,7 @@ export interface operations {
                      *       "rules": [
                      *         {}
                      *       ],
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "updated_at": "2026-11-16T09:30:00.000Z"
                      *     }
@@ -17095,7 +17124,12 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "policy": {}
+                 *       "policy": {
+                 *         "name": "Small money",
+                 *         "constraints": {
+                 *           "max_per_run_usdc": 0.03
+                 *         }
+                 *       }
                  *     }
                  */
                 "application/json": components["schemas"]["SimulateRequest"];
@@ -17238,7 +17272,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -17268,7 +17302,7 @@ export interface operations {
                      *       "rules": [
                      *         {}
                      *       ],
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "updated_at": "2026-11-16T09:30:00.000Z"
                      *     }
@@ -17346,7 +17380,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -17376,7 +17410,7 @@ export interface operations {
                      *       "rules": [
                      *         {}
                      *       ],
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "updated_at": "2026-11-16T09:30:00.000Z"
                      *     }
@@ -17454,7 +17488,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -17493,7 +17527,7 @@ export interface operations {
                      *       "rules": [
                      *         {}
                      *       ],
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "updated_at": "2026-11-16T09:30:00.000Z"
                      *     }
@@ -17601,7 +17635,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example id */
+                /** @example pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -17619,7 +17653,7 @@ export interface operations {
                      *       "versions": [
                      *         {
                      *           "version": 1,
-                     *           "content_hash": "content hash",
+                     *           "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *           "content": {},
                      *           "changed_by": "changed by",
                      *           "created_at": "2026-11-16T09:30:00.000Z"
@@ -17808,7 +17842,16 @@ export interface operations {
         /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope`, `window` (default tenant and month) and `parent_id` are fixed when it is made. */
         requestBody: {
             content: {
-                /** @example {} */
+                /**
+                 * @example {
+                 *       "budget_id": "daily-cap",
+                 *       "window": "day",
+                 *       "limit_usdc": 10,
+                 *       "alert_thresholds": [
+                 *         0.8
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["BudgetUpdateRequest"];
             };
         };
@@ -18089,7 +18132,7 @@ export interface operations {
                      *           "constraints": [
                      *             {}
                      *           ],
-                     *           "content_hash": "content hash",
+                     *           "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *           "status": "active",
                      *           "starts_at": "starts at",
                      *           "expires_at": "2026-11-16T10:30:00.000Z",
@@ -18206,7 +18249,7 @@ export interface operations {
                      *       "constraints": [
                      *         {}
                      *       ],
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "status": "active",
                      *       "starts_at": "starts at",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
@@ -18306,7 +18349,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example man_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -18329,7 +18372,7 @@ export interface operations {
                      *       "constraints": [
                      *         {}
                      *       ],
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "status": "active",
                      *       "starts_at": "starts at",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
@@ -18411,7 +18454,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example man_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -18428,7 +18471,7 @@ export interface operations {
                      * @example {
                      *       "schema": "mandate-remaining/v1",
                      *       "mandate_id": "man_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "status": "active",
                      *       "agent_id": "analyst-v1",
                      *       "as_of": "as of",
@@ -18531,7 +18574,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example man_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -18559,7 +18602,7 @@ export interface operations {
                      *       "constraints": [
                      *         {}
                      *       ],
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "status": "active",
                      *       "starts_at": "starts at",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
@@ -18708,7 +18751,7 @@ export interface operations {
                      *           "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
                      *           "reserved": "reserved",
                      *           "reserved_usdc": 0.5,
-                     *           "policy_hash": "policy hash",
+                     *           "policy_hash": "sha256:787007365a2d2890e567e0694a318ef81018b9c3d2006fa6bc63806cdc782c53",
                      *           "policy_results": [
                      *             {}
                      *           ],
@@ -18807,10 +18850,12 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "agent_id": "analyst-v1",
+                 *       "agent_id": "research-bot",
                  *       "merchant": {
-                 *         "id": "id"
-                 *       }
+                 *         "id": "maps.example",
+                 *         "pay_to": "0xfb7404b1a4a3c2d1e0f96857463524130211a0bc"
+                 *       },
+                 *       "amount_usdc": 0.015
                  *     }
                  */
                 "application/json": components["schemas"]["PreauthCreate"];
@@ -18838,7 +18883,7 @@ export interface operations {
                      *       "close_by": "close by",
                      *       "approval_id": "apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *       "audit": {
-                     *         "event_id": "event id",
+                     *         "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "seq": 1,
                      *         "hash": "hash"
                      *       }
@@ -18963,7 +19008,9 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "outcome": "settled"
+                 *       "preauth_id": "pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                 *       "outcome": "settled",
+                 *       "actual_amount_usdc": 0.015
                  *     }
                  */
                 "application/json": components["schemas"]["PreauthClose"];
@@ -19100,7 +19147,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example pa_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -19135,7 +19182,7 @@ export interface operations {
                      *       "payer": "0x69f787e1b4a3c2d1e0f96857463524130211a0bc",
                      *       "reserved": "reserved",
                      *       "reserved_usdc": 0.5,
-                     *       "policy_hash": "policy hash",
+                     *       "policy_hash": "sha256:787007365a2d2890e567e0694a318ef81018b9c3d2006fa6bc63806cdc782c53",
                      *       "policy_results": [
                      *         {}
                      *       ],
@@ -19415,7 +19462,7 @@ export interface operations {
                      *           },
                      *           "next": "next",
                      *           "risk_summary": {},
-                     *           "action_hash": "action hash",
+                     *           "action_hash": "sha256:c53afd08cfab82788db65a6704b692f452ae1cd271187040830e5542c3d6dd78",
                      *           "approvals_required": 1,
                      *           "separate_approver": true,
                      *           "self_approved": true,
@@ -19559,7 +19606,7 @@ export interface operations {
                      *         },
                      *         "next": "next",
                      *         "risk_summary": {},
-                     *         "action_hash": "action hash",
+                     *         "action_hash": "sha256:c53afd08cfab82788db65a6704b692f452ae1cd271187040830e5542c3d6dd78",
                      *         "approvals_required": 1,
                      *         "separate_approver": true,
                      *         "self_approved": true,
@@ -19688,7 +19735,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example apr_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -19734,7 +19781,7 @@ export interface operations {
                      *       },
                      *       "next": "next",
                      *       "risk_summary": {},
-                     *       "action_hash": "action hash",
+                     *       "action_hash": "sha256:c53afd08cfab82788db65a6704b692f452ae1cd271187040830e5542c3d6dd78",
                      *       "approvals_required": 1,
                      *       "separate_approver": true,
                      *       "self_approved": true,
@@ -19939,7 +19986,9 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "type": "email"
+                 *       "type": "webhook",
+                 *       "name": "Finance",
+                 *       "url": "https://example.com/hook"
                  *     }
                  */
                 "application/json": components["schemas"]["ApprovalChannelCreate"];
@@ -20065,7 +20114,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example chn_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -20172,7 +20221,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example chn_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -20264,7 +20313,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example chn_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -20398,7 +20447,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @example id */
+                /** @example chn_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -20529,7 +20578,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example id */
+                /** @example chn_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -20674,7 +20723,7 @@ export interface operations {
                      *           "smallest_change": [
                      *             {}
                      *           ],
-                     *           "action_hash": "action hash",
+                     *           "action_hash": "sha256:c53afd08cfab82788db65a6704b692f452ae1cd271187040830e5542c3d6dd78",
                      *           "asked_by": "asked by",
                      *           "self_approved": true,
                      *           "spender": "research-bot",
@@ -20751,7 +20800,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example dec_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -20784,7 +20833,7 @@ export interface operations {
                      *       "smallest_change": [
                      *         {}
                      *       ],
-                     *       "action_hash": "action hash",
+                     *       "action_hash": "sha256:c53afd08cfab82788db65a6704b692f452ae1cd271187040830e5542c3d6dd78",
                      *       "asked_by": "asked by",
                      *       "self_approved": true,
                      *       "spender": "research-bot",
@@ -20974,7 +21023,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "content": "content"
+                 *       "content": "Figures are in thousands of dollars."
                  *     }
                  */
                 "application/json": components["schemas"]["MemoryCreate"];
@@ -21290,7 +21339,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
+                /** @example mem_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -21388,7 +21437,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
+                /** @example mem_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -21994,7 +22043,7 @@ export interface operations {
                      *           "valid_until": "2026-11-16T09:30:00.000Z",
                      *           "seq": 1,
                      *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
-                     *           "prev_hash": "prev hash",
+                     *           "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *           "ratio_basis": "reserve_report",
                      *           "sources": [
                      *             {
@@ -22808,7 +22857,7 @@ export interface operations {
                      *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
                      *           ],
                      *           "name": "Operations",
-                     *           "content_hash": "content hash",
+                     *           "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *           "verdict": "verdict",
                      *           "checks": [
                      *             {
@@ -22830,11 +22879,11 @@ export interface operations {
                      *           "self_approved": true
                      *         },
                      *         "execute_by": "2026-11-16T09:30:00.000Z",
-                     *         "salt": "salt",
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
                      *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *         "attestation": {
                      *           "hash": "hash",
-                     *           "prev_hash": "prev hash",
+                     *           "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *           "alg": "alg",
                      *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "value": "value"
@@ -22849,7 +22898,7 @@ export interface operations {
                      *         "instrument_metadata": {}
                      *       },
                      *       "audit": {
-                     *         "event_id": "event id",
+                     *         "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "seq": 1,
                      *         "hash": "hash"
                      *       }
@@ -23183,7 +23232,7 @@ export interface operations {
                      *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
                      *           ],
                      *           "name": "Operations",
-                     *           "content_hash": "content hash",
+                     *           "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *           "verdict": "verdict",
                      *           "checks": [
                      *             {
@@ -23205,11 +23254,11 @@ export interface operations {
                      *           "self_approved": true
                      *         },
                      *         "execute_by": "2026-11-16T09:30:00.000Z",
-                     *         "salt": "salt",
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
                      *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *         "attestation": {
                      *           "hash": "hash",
-                     *           "prev_hash": "prev hash",
+                     *           "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *           "alg": "alg",
                      *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "value": "value"
@@ -23289,7 +23338,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example rcpt_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -23350,7 +23399,7 @@ export interface operations {
                      *           "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
                      *         ],
                      *         "name": "Operations",
-                     *         "content_hash": "content hash",
+                     *         "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *         "verdict": "verdict",
                      *         "checks": [
                      *           {
@@ -23372,11 +23421,11 @@ export interface operations {
                      *         "self_approved": true
                      *       },
                      *       "execute_by": "2026-11-16T09:30:00.000Z",
-                     *       "salt": "salt",
+                     *       "salt": "Zm9ydHktdHdvLWJ5dGVz",
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *       "attestation": {
                      *         "hash": "hash",
-                     *         "prev_hash": "prev hash",
+                     *         "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *         "alg": "alg",
                      *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "value": "value"
@@ -23656,7 +23705,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -23860,7 +23909,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example id */
+                /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
             };
             cookie?: never;
@@ -24099,7 +24148,7 @@ export interface operations {
                      *           "version": 1,
                      *           "constraints": {},
                      *           "tenant_constraints": {},
-                     *           "content_hash": "content hash",
+                     *           "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *           "changed_by": "changed by",
                      *           "updated_at": "2026-11-16T09:30:00.000Z"
                      *         }
@@ -24181,7 +24230,7 @@ export interface operations {
                      *       "version": 1,
                      *       "constraints": {},
                      *       "tenant_constraints": {},
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "changed_by": "changed by",
                      *       "updated_at": "2026-11-16T09:30:00.000Z"
                      *     }
@@ -24289,7 +24338,7 @@ export interface operations {
                      *       "version": 1,
                      *       "constraints": {},
                      *       "tenant_constraints": {},
-                     *       "content_hash": "content hash",
+                     *       "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *       "changed_by": "changed by",
                      *       "updated_at": "2026-11-16T09:30:00.000Z"
                      *     }
@@ -24632,7 +24681,7 @@ export interface operations {
                      *             "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14"
                      *           ],
                      *           "name": "Operations",
-                     *           "content_hash": "content hash",
+                     *           "content_hash": "sha256:6e83b8e6373847bbdc056549bedda38dc88854ce41ba4fca11e0fc6ce3e07ef6",
                      *           "verdict": "verdict",
                      *           "checks": [
                      *             {
@@ -24654,11 +24703,11 @@ export interface operations {
                      *           "self_approved": true
                      *         },
                      *         "execute_by": "2026-11-16T09:30:00.000Z",
-                     *         "salt": "salt",
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
                      *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *         "attestation": {
                      *           "hash": "hash",
-                     *           "prev_hash": "prev hash",
+                     *           "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
                      *           "alg": "alg",
                      *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "value": "value"

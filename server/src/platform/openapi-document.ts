@@ -18,7 +18,11 @@ export type OpenApiDocument = {
   components: { schemas: Record<string, Json> } & Json
 }
 
-export type DocumentData = ExampleData & { tags: Record<string, string> }
+export type DocumentData = ExampleData & {
+  tags: Record<string, string>
+  /** An example of `{id}`, by the path before it. */
+  ids: Record<string, string>
+}
 
 const MAX_KEY_LENGTH = 255
 
@@ -59,6 +63,8 @@ const settlementHeaders = {
 /** `bodies` of operations before their schemas became components. */
 export function completeDocument(document: OpenApiDocument, data: DocumentData): OpenApiDocument {
   const examples = createExamples(document.components.schemas, data)
+  addDiscriminatorMappings(document.components.schemas)
+  for (const [path, item] of Object.entries(document.paths)) addIdExamples(path, Object.values(item), data.ids)
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   const used = new Set(operations.flatMap(({ tags = [] }) => tags))
   for (const operation of operations) {
@@ -104,4 +110,30 @@ function addExamples(operation: Operation, { ofRequest, ofResponse, ofParameter 
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))?.[1]
   const answer = success?.content?.['application/json']
   if (answer?.schema) answer.example = ofResponse(operation.operationId, answer.schema)
+}
+
+function addIdExamples(path: string, operations: Operation[], ids: Record<string, string>) {
+  const example = ids[path.split('{id}')[0]!]
+  for (const { parameters = [] } of operations)
+    for (const parameter of parameters)
+      if (example && parameter.in === 'path' && parameter.name === 'id') parameter.example = example
+}
+
+/** Without a mapping a generated client takes the names of the schemas for the values of the property. */
+function addDiscriminatorMappings(schemas: Record<string, Json>) {
+  const visit = (value: unknown) => {
+    if (typeof value !== 'object' || value === null) return
+    for (const member of Object.values(value)) visit(member)
+    const { discriminator, oneOf } = value as { discriminator?: Json; oneOf?: { $ref?: string }[] }
+    if (typeof discriminator?.propertyName !== 'string' || !Array.isArray(oneOf)) return
+    const name = discriminator.propertyName
+    discriminator.mapping = Object.fromEntries(
+      oneOf.flatMap(({ $ref }) => {
+        const { properties } = schemas[$ref?.split('/').at(-1) ?? ''] as { properties?: Record<string, Json> }
+        const { const: only, enum: values = [only] } = (properties?.[name] ?? {}) as { const?: string; enum?: string[] }
+        return values.map((member) => [String(member), $ref])
+      }),
+    )
+  }
+  visit(schemas)
 }

@@ -40,14 +40,11 @@ const INDENT = '  '
 
 export type Credential = 'apiKey' | 'adminKey'
 
-/** The key that a sample sends: the one that is needed, or that gives the call its meaning. */
+/** The key that a sample sends. Where it is optional, curl and the SDK leave out a variable that is empty. */
 export const credentialOf = ({ security = [] }: Operation): Credential | undefined => {
   const names = security.flatMap((requirement) => Object.keys(requirement))
   return (['apiKey', 'adminKey'] as const).find((name) => names.includes(name))
 }
-
-const isRequired = ({ security = [] }: Operation) =>
-  security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
 
 export const takesIdempotencyKey = ({ parameters = [] }: Operation) =>
   parameters.some(({ name }) => name === 'Idempotency-Key')
@@ -59,8 +56,13 @@ const parametersIn = ({ parameters = [] }: Operation, place: Parameter['in']) =>
 
 const isStream = ({ responses }: Operation) => 'text/event-stream' in (responses[200]?.content ?? {})
 
-export const exampleValue = ({ example, schema }: Parameter): string =>
-  String(example ?? schema?.default ?? schema?.enum?.[0] ?? schema?.anyOf?.[0]?.enum?.[0] ?? '…')
+const typedExample = ({ example, schema }: Parameter): unknown => {
+  const isNumber = schema?.type === 'integer' || schema?.type === 'number'
+  const chosen = example ?? schema?.default ?? schema?.enum?.[0] ?? schema?.anyOf?.[0]?.enum?.[0]
+  return chosen ?? (isNumber ? (schema.minimum ?? 1) : '…')
+}
+
+export const exampleValue = (parameter: Parameter): string => String(typedExample(parameter))
 
 /** The rest of a path keeps its slashes. */
 export const fillPath = (operation: Operation): string =>
@@ -72,10 +74,17 @@ export const fillPath = (operation: Operation): string =>
 const requiredQuery = (operation: Operation) =>
   parametersIn(operation, 'query')
     .filter(({ required }) => required)
-    .map((parameter): [string, string] => [parameter.name, exampleValue(parameter)])
+    .map((parameter) => [parameter.name, typedExample(parameter)] as const)
+
+const requiredHeaders = (operation: Operation) =>
+  parametersIn(operation, 'header')
+    .filter(({ required }) => required)
+    .map((parameter) => [parameter.name, exampleValue(parameter)] as const)
 
 const exampleUrl = (operation: Operation, baseUrl: string) => {
-  const query = new URLSearchParams(requiredQuery(operation))
+  const query = new URLSearchParams(
+    requiredQuery(operation).map(([name, value]): [string, string] => [name, String(value)]),
+  )
   return `${baseUrl}${fillPath(operation)}${query.size > 0 ? `?${query}` : ''}`
 }
 
@@ -98,9 +107,8 @@ function curlSample(operation: Operation, { baseUrl }: SampleOptions): string {
   const impliedMethod = body === undefined ? 'GET' : 'POST'
   const lines = [
     `curl ${isStream(operation) ? '-N ' : ''}${method === impliedMethod ? '' : `-X ${method} `}${quoteForShell(url)}`,
-    credential &&
-      isRequired(operation) &&
-      `-H "${keyVariables[credential].header}: $${keyVariables[credential].variable}"`,
+    credential && `-H "${keyVariables[credential].header}: $${keyVariables[credential].variable}"`,
+    ...requiredHeaders(operation).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
     takesIdempotencyKey(operation) && '-H "Idempotency-Key: $IDEMPOTENCY_KEY"',
     body !== undefined && "-H 'Content-Type: application/json'",
     body !== undefined && `-d ${quoteForShell(JSON.stringify(body, null, 2))}`,
@@ -114,7 +122,7 @@ function typescriptSample(operation: Operation, options: SampleOptions): string 
   const paidCall = SDK_PAID_CALLS[operation.operationId]
   if (paidCall) return paidSample(operation, paidCall, options)
   const credential = credentialOf(operation)
-  const key = credential && isRequired(operation) && `${credential}: process.env.${keyVariables[credential].variable}`
+  const key = credential && `${credential}: process.env.${keyVariables[credential].variable}`
   const opening = [
     `import { createApiClient } from '@countersign/sdk'`,
     '',
@@ -127,10 +135,14 @@ function typescriptSample(operation: Operation, options: SampleOptions): string 
     )
   const path = parametersIn(operation, 'path').map((parameter) => [parameter.name, exampleValue(parameter)] as const)
   const body = exampleBody(operation)
+  const headers = [
+    ...requiredHeaders(operation).map(([name, value]) => `${literal(name)}: ${literal(value)}`),
+    ...(takesIdempotencyKey(operation) ? [`'idempotency-key': crypto.randomUUID()`] : []),
+  ]
   const request = [
     path.length > 0 && `path: ${literal(Object.fromEntries(path), 1)}`,
     requiredQuery(operation).length > 0 && `query: ${literal(Object.fromEntries(requiredQuery(operation)), 1)}`,
-    takesIdempotencyKey(operation) && `headers: { 'idempotency-key': crypto.randomUUID() }`,
+    headers.length > 0 && `headers: { ${headers.join(', ')} }`,
     body !== undefined && `body: ${literal(body, 1)}`,
   ].filter((part) => part !== false)
   const call = `const response = await client.${operation.method}(${literal(operation.path)}`
@@ -148,7 +160,7 @@ function paidSample(
   const credential = credentialOf(operation)
   const settings = [
     `baseUrl: ${literal(baseUrl)}`,
-    credential && isRequired(operation) && `${credential}: process.env.${keyVariables[credential].variable}`,
+    credential && `${credential}: process.env.${keyVariables[credential].variable}`,
     'account',
     'maxUsdc: 1',
     hasDevelopmentChain && 'allowDevelopmentChain: true',
