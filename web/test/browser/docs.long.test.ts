@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startService, type TestService } from '../../../server/test/harness.ts'
-import { installPackages } from '../../../server/test/other-software/install.ts'
+import { installPackages } from '../../../server/test/install-packages.ts'
 import { findAccessibilityIssues, overflows } from './accessibility.ts'
 import { launchBrowser, openPage, type TestPage } from './browser.ts'
 
