@@ -10039,6 +10039,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Optional: the run then belongs to this tenant, with its budgets and policies. */
                 "X-API-Key"?: string;
+                /** @description `respond-async`: the answer to an accepted payment is 202 at once. Any other preference is ignored. */
+                Prefer?: string;
             };
             path?: never;
             cookie?: never;
@@ -10131,6 +10133,8 @@ export interface operations {
             /** @description Only with `Prefer: respond-async`: the run is admitted and goes on without this request. The same payment or idempotency key gets this answer while it does, and the final one afterwards. */
             202: {
                 headers: {
+                    /** @description The path of what goes on. */
+                    Location?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10261,6 +10265,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description Optional: the run then belongs to this tenant, with its budgets and policies. */
                 "X-API-Key"?: string;
+                /** @description `respond-async`: the answer to an accepted payment is 202 at once. Any other preference is ignored. */
+                Prefer?: string;
             };
             path?: never;
             cookie?: never;
@@ -10338,6 +10344,8 @@ export interface operations {
             /** @description Only with `Prefer: respond-async`: the run is admitted and goes on without this request. The same payment or idempotency key gets this answer while it does, and the final one afterwards. */
             202: {
                 headers: {
+                    /** @description The path of what goes on. */
+                    Location?: string;
                     [name: string]: unknown;
                 };
                 content: {

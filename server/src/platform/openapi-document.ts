@@ -51,6 +51,11 @@ const optionalApiKey = header(
   'Optional: the run then belongs to this tenant, with its budgets and policies.',
 )
 
+const prefer = header(
+  'Prefer',
+  '`respond-async`: the answer to an accepted payment is 202 at once. Any other preference is ignored.',
+)
+
 const responseHeader = (description: string) => ({ description, schema: { type: 'string' } })
 const challengeHeaders = {
   'PAYMENT-REQUIRED': responseHeader('The terms of x402 version 2, as base64 of their JSON.'),
@@ -87,11 +92,13 @@ function describeHeaders(operation: Operation, resolve: (schema: Json) => Json) 
     ...(isPaid ? paymentHeaders : []),
     ...(takesKey ? [idempotencyKey] : []),
     ...(isPaid && security?.length === 0 ? [optionalApiKey] : []),
+    ...(isPaid && responses[202] ? [prefer] : []),
   ]
   if (headers.length > 0) operation.parameters = [...(operation.parameters ?? []), ...headers]
   if (!isPaid) return
   if (responses[402]) responses[402].headers = challengeHeaders
   if (responses[200]) responses[200].headers = settlementHeaders
+  if (responses[202]) responses[202].headers = { Location: responseHeader('The path of what goes on.') }
 }
 
 const successDescriptions: Record<string, string> = { 200: 'Success.', 201: 'Created.', 202: 'Accepted.' }

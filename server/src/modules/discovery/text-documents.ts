@@ -14,7 +14,7 @@ export function llmsText(deps: DiscoveryDeps): string {
     numbered([
       'Send the request as JSON without a payment, for example POST /api/run with `{"task": "Tell me a joke."}`. The answer is 402; its header PAYMENT-REQUIRED (x402 version 2) and its body (version 1) have the price of exactly this request.',
       'Sign the payment with any x402 client and send the same request again with the header PAYMENT-SIGNATURE (version 2) or X-PAYMENT (version 1).',
-      'The answer is 200 with `output`, `receipt` and `settlement`. After 503 send the same payment again, never a new one. Send an Idempotency-Key with every paid call.',
+      'The answer is 200 with `output`, `receipt` and `settlement`. After 503 send the same payment again, never a new one. Send an Idempotency-Key with every paid call. With `Prefer: respond-async` the answer is 202 with `location` and `events`, and the run goes on without the connection.',
       'With an X-API-Key a run may be paid from a wallet instead: `"payment": {"wallet_id": "…"}`.',
     ]),
     'A refusal by a budget or policy is 429 before any payment and names the rule and the smallest change that would pass.',
