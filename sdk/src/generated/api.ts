@@ -3967,7 +3967,7 @@ export interface components {
         Lane: components["schemas"]["AgentPrice"] & {
             status: "active" | "paused";
             model: string | null;
-            /** @description How long it may work on a run; null: as long as any lane, two minutes unless the operator set less. */
+            /** @description How long the lane may work on a run. Null is the limit of all lanes: two minutes, or less where the operator has set so. */
             deadline_seconds: number | null;
         };
         LaneCreate: {

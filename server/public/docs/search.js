@@ -71,8 +71,8 @@ export function findRows(list, text) {
 
 /** The part of the text around the first word. */
 function snippet({ text, lowerText }, words) {
-  const found = words.map((word) => lowerText.indexOf(word)).filter((index) => index >= 0)
-  const first = Math.min(...(found.length > 0 ? found : [0]))
+  const positions = words.map((word) => lowerText.indexOf(word)).filter((index) => index >= 0)
+  const first = Math.min(...(positions.length > 0 ? positions : [0]))
   const start = first < 40 ? 0 : text.lastIndexOf(' ', first - 20) + 1
   const part = text.slice(start, start + SNIPPET_LENGTH)
   return `${start > 0 ? '…' : ''}${part}${start + SNIPPET_LENGTH < text.length ? '…' : ''}`

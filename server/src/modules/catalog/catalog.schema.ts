@@ -55,7 +55,7 @@ export const Lane = Type.Intersect(
       model: Type.Union([Type.String(), Type.Null()]),
       deadline_seconds: Type.Union([Type.Integer(), Type.Null()], {
         description:
-          'How long it may work on a run; null: as long as any lane, two minutes unless the operator set less.',
+          'How long the lane may work on a run. Null is the limit of all lanes: two minutes, or less where the operator has set so.',
       }),
     }),
   ],

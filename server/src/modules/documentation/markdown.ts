@@ -183,8 +183,8 @@ const backticks = (text: string, index: number) => {
 
 /** Where `mark` is next, within reach; -1 when it is not. */
 const findMark = (text: string, mark: string, from: number) => {
-  const found = text.slice(from, from + MAX_SPAN).indexOf(mark)
-  return found < 0 ? -1 : from + found
+  const offset = text.slice(from, from + MAX_SPAN).indexOf(mark)
+  return offset < 0 ? -1 : from + offset
 }
 
 function scanPart(text: string, index: number): { inline: Inline; end: number } | undefined {

@@ -46,10 +46,10 @@ export function createReconciler(deps: RunDeps) {
   const takeOverOrFinish = async (row: OpenRunRow) => {
     const { owner } = stepOwner(toPaidUnit(row))
     if (!mayTakeOver(row, deps.clock.now()) || !deps.background.hasRoom(owner)) return finishOrLog(row)
-    const taken = await takeOverRun(deps.db, row, { instance: deps.instance, admission: deps.ids.uuid() })
-    if (!taken) return
-    const run = toPaidUnit(taken) as Run
-    const settlement = taken.payment === null ? undefined : toOpenSettlement(taken)
+    const openRun = await takeOverRun(deps.db, row, { instance: deps.instance, admission: deps.ids.uuid() })
+    if (!openRun) return
+    const run = toPaidUnit(openRun) as Run
+    const settlement = openRun.payment === null ? undefined : toOpenSettlement(openRun)
     deps.background.start(run.id, owner, (signal) => performRun(deps, run, settlement, signal))
   }
 
