@@ -17,6 +17,7 @@ const modules = [
   'payments',
   'governance',
   'memory',
+  'verification',
   'runs',
   'basis',
   'brokerage',

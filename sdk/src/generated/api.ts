@@ -4054,6 +4054,12 @@ export interface components {
             proposed_actions?: {
                 [key: string]: unknown;
             }[];
+            options?: {
+                /** @description false skips the checks of the output: it is paid for whatever it is, and `verification.verified` is null in the answer and in the receipt. */
+                verify?: boolean;
+                /** @description true takes and pays for an output that fails a deciding check; answer and receipt then have `verified: false` and `accepted_unverified: true`. Otherwise such an output is not shown and not charged. */
+                accept_unverified?: boolean;
+            };
             /** @description The agent or person that spends. A key that is bound to a spender cannot name another. */
             spender?: string;
             /** @description Up to eight names with values, for example project and cost centre; rules, budgets and reports know them. */
@@ -4101,10 +4107,7 @@ export interface components {
                 /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
                 salt?: string;
             };
-            /** @description What was checked of the output. */
-            verification: {
-                [key: string]: unknown;
-            };
+            verification: components["schemas"]["OutputVerification"];
             /** @description The signed receipt. */
             receipt: {
                 [key: string]: unknown;
@@ -4347,6 +4350,35 @@ export interface components {
             required: string[];
             optional: string[];
             steps: string[];
+        };
+        OutputCheck: {
+            name: string;
+            passed: boolean;
+            /** @description 0 when the task has nothing that the check could hold on to. */
+            weight: number;
+            /** @description Whether the output is unverified when this check fails. */
+            decides: boolean;
+            /** @description Why it passed or failed. */
+            reason: string;
+            /** @description What exactly was found, when it failed. */
+            detail?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description What was checked of the output. */
+        OutputVerification: {
+            verification_id: string;
+            verified: boolean | null;
+            score: number | null;
+            grade: string | null;
+            checks: components["schemas"]["OutputCheck"][];
+            /**
+             * @description A deciding check failed and `options.accept_unverified` took the output.
+             * @enum {boolean}
+             */
+            accepted_unverified?: true;
+        } & {
+            [key: string]: unknown;
         };
         OwnApiKeyCreate: {
             name: string;
@@ -5645,6 +5677,8 @@ export interface components {
             /** @enum {string} */
             status: "failed";
             stage: "route" | "policy" | "execute" | "verify" | "settle";
+            /** @description What failed, as a word. `verification_failed`: the work was done and a deciding check failed; the output is not shown, and `options.accept_unverified` would have taken it. */
+            reason?: string;
             charged: boolean | null;
             settlement: {
                 settlement_id: string;
@@ -5658,6 +5692,8 @@ export interface components {
                 pay_to: string;
                 amount: string;
             } | null;
+            /** @description Of an output that was not verified; they never contain the output. */
+            checks?: components["schemas"]["OutputCheck"][];
             evidence?: {
                 request_hash: string;
                 input_hash: string | null;
@@ -5717,7 +5753,10 @@ export interface components {
                 include_memory?: boolean;
                 /** @description Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400. */
                 write_memory?: boolean;
+                /** @description false skips the checks of the output: it is paid for whatever it is, and `verification.verified` is null in the answer and in the receipt. */
                 verify?: boolean;
+                /** @description true takes and pays for an output that fails a deciding check; answer and receipt then have `verified: false` and `accepted_unverified: true`. Otherwise such an output is not shown and not charged. */
+                accept_unverified?: boolean;
             };
             quote?: {
                 quote_id: string;
@@ -5775,10 +5814,7 @@ export interface components {
                 /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
                 salt?: string;
             };
-            /** @description What was checked of the output, with score and grade. */
-            verification: {
-                [key: string]: unknown;
-            };
+            verification: components["schemas"]["OutputVerification"];
             settlement: {
                 settlement_id: string;
                 status: string;
@@ -6436,6 +6472,8 @@ export type MyPlanResponse = components['schemas']['MyPlanResponse'];
 export type OnboardRequest = components['schemas']['OnboardRequest'];
 export type OnboardResponse = components['schemas']['OnboardResponse'];
 export type OnboardingGuide = components['schemas']['OnboardingGuide'];
+export type OutputCheck = components['schemas']['OutputCheck'];
+export type OutputVerification = components['schemas']['OutputVerification'];
 export type OwnApiKeyCreate = components['schemas']['OwnApiKeyCreate'];
 export type Payout = components['schemas']['Payout'];
 export type PayoutCancel = components['schemas']['PayoutCancel'];
@@ -10099,7 +10137,23 @@ export interface operations {
                      *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
                      *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
                      *       },
-                     *       "verification": {},
+                     *       "verification": {
+                     *         "verification_id": "ver_01a1e237-b8ae-764d-95a7-510d20cf5876",
+                     *         "verified": true,
+                     *         "score": 0.97,
+                     *         "grade": "A",
+                     *         "checks": [
+                     *           {
+                     *             "name": "Operations",
+                     *             "passed": true,
+                     *             "weight": 1,
+                     *             "decides": true,
+                     *             "reason": "Above the usual amount",
+                     *             "detail": "detail"
+                     *           }
+                     *         ],
+                     *         "accepted_unverified": true
+                     *       },
                      *       "settlement": {
                      *         "settlement_id": "stl_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "status": "status",
@@ -10317,7 +10371,23 @@ export interface operations {
                      *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
                      *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
                      *       },
-                     *       "verification": {},
+                     *       "verification": {
+                     *         "verification_id": "ver_01a1e237-b8ae-764d-95a7-510d20cf5876",
+                     *         "verified": true,
+                     *         "score": 0.97,
+                     *         "grade": "A",
+                     *         "checks": [
+                     *           {
+                     *             "name": "Operations",
+                     *             "passed": true,
+                     *             "weight": 1,
+                     *             "decides": true,
+                     *             "reason": "Above the usual amount",
+                     *             "detail": "detail"
+                     *           }
+                     *         ],
+                     *         "accepted_unverified": true
+                     *       },
                      *       "receipt": {},
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *       "settlement": {

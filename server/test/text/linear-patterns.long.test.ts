@@ -14,7 +14,7 @@ const FILES = [
       .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
       .map((name) => join(folder, name)),
   ),
-  'modules/runs/verify-output.ts',
+  'modules/verification/verification.ts',
   'platform/strict-json.ts',
   'platform/storable-text.ts',
 ]

@@ -23,7 +23,7 @@ export async function openReaders() {
     (url) => url.includes('/server/src/') || /@babel\/parser|@lezer|pgsql-ast-parser|nearley|moo/.test(url),
   )
   const { runOfflineTask } = await import('../../src/adapters/lanes/offline-task.ts')
-  const { verifyOutput } = await import('../../src/modules/runs/verify-output.ts')
+  const { verifyOutput } = await import('../../src/modules/verification/verification.ts')
   const { extractFeatures } = await import('../../src/modules/routing/features.ts')
   const readers = new Map<string, (text: string) => unknown>([
     ...LANES.map(

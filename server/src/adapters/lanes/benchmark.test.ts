@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import type { Lane } from '../../modules/runs/lane.ts'
-import { verifyOutput } from '../../modules/runs/verify-output.ts'
+import { verifyOutput } from '../../modules/verification/verification.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { type BenchmarkTask, passesCheck, readBenchmarkSuite, runBenchmark } from './benchmark.ts'
 import { createOfflineLane } from './offline.ts'

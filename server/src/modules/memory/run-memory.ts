@@ -24,8 +24,8 @@ export type FinishedRun = {
   runId: string
   task: string
   output: string
-  verified: boolean
-  grade: string
+  verified: boolean | null
+  grade: string | null
 }
 
 /** The memory of a finished run: its task and its outcome, each cut to a maximum length. */

@@ -2,9 +2,10 @@ import { sha256 } from '../../platform/canonical.ts'
 import { StepBudgetExceeded } from '../../platform/step-budget.ts'
 import { isStorableText } from '../../platform/storable-text.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
+import type { VerifyOutputInput } from '../verification/verification.ts'
 import { paymentMethodOf } from './draft-receipt.ts'
 import type { Lane, LaneResult } from './lane.ts'
-import { type Failure, type Run, type RunResult, stepOwner } from './paid-unit.ts'
+import { type Failure, type Run, type RunResult, stepOwner, type Verification } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** Does the work of an admitted run before its deadline, unless it is cancelled, and verifies the output. Never throws: a run must come to an end. */
@@ -36,7 +37,7 @@ async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promis
     const secondResult = await callLane(deps, task)
     return secondResult.ok ? secondResult.output : ''
   }
-  const verification = await deps.verify({
+  const verification = await verifyResult(deps, run, {
     agentId: run.agentId,
     task: task.task,
     output: result.output,
@@ -44,6 +45,8 @@ async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promis
     context,
     ...(result.mode === 'offline' && { reexecute }),
   })
+  if (verification.verified === false && !verification.accepted_unverified)
+    return verificationFailure(verification, result.mode)
   return {
     output: result.output,
     output_hash: sha256(result.output),
@@ -59,7 +62,7 @@ async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promis
       },
       fallbacks: result.fallbacks,
     },
-    verification: { verification_id: deps.ids.next('ver'), ...verification } as RunResult['verification'],
+    verification,
     memory: {
       read: memories.map((memory) => memory.id),
       written: run.tenantId && run.request.options?.write_memory ? deps.ids.next('mem') : null,
@@ -71,6 +74,30 @@ async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promis
     receipt_id: deps.ids.next('rcpt'),
     issued_at: deps.clock.now().toISOString(),
     ...(paymentMethodOf(run) === 'x402' && { public_url: deps.publicUrl() }),
+  }
+}
+
+async function verifyResult(deps: RunDeps, run: Run, input: VerifyOutputInput): Promise<Verification> {
+  const verification_id = deps.ids.next('ver')
+  const { verify, accept_unverified } = run.request.options ?? {}
+  if (verify === false) return { verification_id, verified: null, score: null, grade: null, checks: [] }
+  const verification = await deps.verify(input)
+  return {
+    verification_id,
+    ...verification,
+    ...(!verification.verified && accept_unverified && { accepted_unverified: true as const }),
+  }
+}
+
+/** The caller pays for verified work only. An offline lane would give the same output again. */
+function verificationFailure(verification: Verification, mode: 'live' | 'offline'): Failure {
+  const failedChecks = verification.checks.filter(({ passed, decides }) => !passed && decides).map(({ name }) => name)
+  return {
+    stage: 'verify',
+    reason: 'verification_failed',
+    message: `The output failed what decides over it (${failedChecks.join(', ')}), so it is not delivered.`,
+    retryable: mode === 'live',
+    verification,
   }
 }
 

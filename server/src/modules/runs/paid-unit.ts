@@ -1,4 +1,5 @@
 import type { AssessmentSummary } from '../governance/assess/assessment.ts'
+import type { OutputCheck } from '../verification/verification.ts'
 
 /** The fields that a run and a top-up share, as transaction A writes them. */
 type Unit = {
@@ -85,12 +86,15 @@ export type TopUpResult = Pick<RunResult, 'receipt_id' | 'issued_at' | 'public_u
 
 export type UnitResult = RunResult | TopUpResult
 
+/** `verified`, `score` and `grade` are null when the caller has switched the checks off. */
 export type Verification = {
   verification_id: string
-  verified: boolean
-  score: number
-  grade: string
-  checks: { name: string; passed: boolean; reason: string; weight: number }[]
+  verified: boolean | null
+  score: number | null
+  grade: string | null
+  checks: readonly OutputCheck[]
+  /** The output failed and the caller takes it all the same. */
+  accepted_unverified?: true
 }
 
 /** The response to a paid request. Once a run has ended, its status and body are stored and never change. */
@@ -102,6 +106,8 @@ export type Failure = {
   reason: string
   message: string
   retryable: boolean
+  /** Of work that was done and failed its checks. */
+  verification?: Verification
 }
 
 /** The body of a run or a loop, with its aliases resolved. */
@@ -122,7 +128,7 @@ export type RunBody = {
     currency?: string
   }
   policy?: { policy_ids?: string[]; mode?: 'enforce' | 'warn' | 'shadow' }
-  options?: { include_memory?: boolean; write_memory?: boolean; verify?: boolean }
+  options?: { include_memory?: boolean; write_memory?: boolean; verify?: boolean; accept_unverified?: boolean }
   proposed_actions?: Record<string, unknown>[]
   payment?: { wallet_id: string; escrow?: boolean }
   spender?: string

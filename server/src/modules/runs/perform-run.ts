@@ -3,7 +3,7 @@ import type { OpenSettlement } from '../payments/payments.ts'
 import { doWork } from './do-work.ts'
 import { readStoredResponse } from './find-stored-response.ts'
 import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
-import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
+import { type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** The admitted run to its end: work, transaction B, settlement, transaction C. Without a settlement a wallet pays. */
@@ -17,8 +17,6 @@ export async function performRun(
   if ('stage' in result) return abandonRun(deps, run, result, ownWork(run))
   deps.afterStep('execute')
 
-  if (run.terms.escrow_id && !result.verification.verified)
-    return abandonRun(deps, run, verificationFailure(result), ownWork(run))
   if (!settlement) return finishFromWallet(deps, run, result)
 
   const responseInstead = await keepResult(deps, run, result)
@@ -45,11 +43,3 @@ async function keepResult(deps: RunDeps, run: Run, result: RunResult): Promise<R
     return error instanceof StepRefused ? readStoredResponse(deps, run.id) : giveUpRun(deps, run, error)
   }
 }
-
-/** A run paid from escrow is charged only for a verified output. */
-const verificationFailure = ({ verification }: RunResult): Failure => ({
-  stage: 'verify',
-  reason: 'verification_failed',
-  message: `The output was graded ${verification.grade} and did not pass verification. The escrow went back to the wallet.`,
-  retryable: true,
-})

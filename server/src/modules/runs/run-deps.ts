@@ -13,11 +13,11 @@ import type { Memory } from '../memory/memory.ts'
 import type { PaymentTerms } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
 import type { Receipts } from '../receipts/receipts.ts'
+import type { OutputVerification, VerifyOutputInput } from '../verification/verification.ts'
 import type { BackgroundRuns } from './background-runs.ts'
 import type { Lane } from './lane.ts'
 import type { RunBody, RunStep } from './paid-unit.ts'
 import type { RunSteps } from './runs.store.ts'
-import type { VerifyOutputInput } from './verify-output.ts'
 
 /** What runs, top-ups and the reconciler need. The composition root passes it in. */
 export type RunDeps = {
@@ -61,9 +61,7 @@ export type RunDeps = {
   offerReceipt: OfferReceipt
   memory: Pick<Memory, 'recall' | 'createRunMemory'>
   lane: Lane
-  verify(
-    input: VerifyOutputInput,
-  ): Promise<{ verified: boolean; score: number; grade: string; checks: readonly unknown[] }>
+  verify(input: VerifyOutputInput): Promise<OutputVerification>
   receipts: Pick<Receipts, 'sign'>
   awaitAudit: AwaitAudit
   /** Called after each step. The crash test kills the process there. */

@@ -12,7 +12,7 @@ import {
   settlementSummary,
 } from './draft-receipt.ts'
 import { payerOf } from './draft-run.ts'
-import type { Failure, PaidUnit, Run, RunResult, UnitResult } from './paid-unit.ts'
+import type { Failure, PaidUnit, Run, RunResult, UnitResult, Verification } from './paid-unit.ts'
 import { deliveryExtension, responseHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
 import { type BodyAroundReceipt, insertReceipt, packAnswer, textAroundReceipt } from './stored-answer.ts'
@@ -120,7 +120,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
     kind: 'failure',
     charged: false,
     output_hash: null,
-    verification: null,
+    verification: failure.verification ? receiptVerification(failure.verification) : null,
     settlement: { ...receiptSettlement(settlement, assertedBy), reason: failure.reason },
   })
   const audit = toAudit(deps, unit, `${unit.kind}.failed`, 'failed', at)
@@ -133,11 +133,13 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
       run_id: unit.id,
       status: 'failed',
       stage: failure.stage,
+      reason: failure.reason,
       charged: false,
       settlement,
+      ...(failure.verification && { checks: failure.verification.checks }),
       evidence: signed.evidence,
       retryable: failure.retryable,
-      next_action: `Nothing was charged. To try again, ${retryHint}.`,
+      next_action: `Nothing was charged. To try again, ${retryHint}${failure.verification ? '; options.accept_unverified takes an output that fails' : ''}.`,
     },
     after: { request_id: unit.terms.request_id, ...namedAudit(unit, audit) },
   })
@@ -228,17 +230,25 @@ function signCompletion(
   result: RunResult,
   settlement: ReturnType<typeof receiptSettlement>,
 ): SignedReceipt {
-  const { verified, score, grade, verification_id } = result.verification
   const { provider, model, mode, fallbacks } = result.execution
   return deps.receipts.sign({
     ...draftReceipt(run, result.receipt_id, result.issued_at),
     kind: run.kind,
     charged: true,
     output_hash: result.output_hash,
-    verification: { verification_id, verified, score, grade, provider, model, mode, fallbacks },
+    verification: { ...receiptVerification(result.verification), provider, model, mode, fallbacks },
     settlement,
   })
 }
+
+/** The checks are left out of a receipt, which is public: their details are about the output. */
+const receiptVerification = ({ verification_id, verified, score, grade, accepted_unverified }: Verification) => ({
+  verification_id,
+  verified,
+  score,
+  grade,
+  ...(accepted_unverified && { accepted_unverified }),
+})
 
 const receiptUrl = (result: RunResult) => `/api/receipts/${result.receipt_id}`
 

@@ -57,6 +57,21 @@ const MAX_TASK = 32_000
 const sessionId = Type.Optional(Type.String({ minLength: 1, maxLength: 120 }))
 const task = Type.String({ minLength: 1, maxLength: MAX_TASK })
 
+const verificationOptions = {
+  verify: Type.Optional(
+    Type.Boolean({
+      description:
+        'false skips the checks of the output: it is paid for whatever it is, and `verification.verified` is null in the answer and in the receipt.',
+    }),
+  ),
+  accept_unverified: Type.Optional(
+    Type.Boolean({
+      description:
+        'true takes and pays for an output that fails a deciding check; answer and receipt then have `verified: false` and `accepted_unverified: true`. Otherwise such an output is not shown and not charged.',
+    }),
+  ),
+}
+
 export const RunRequest = Type.Object(
   {
     task: Type.Optional(task),
@@ -81,7 +96,7 @@ export const RunRequest = Type.Object(
                 'Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400.',
             }),
           ),
-          verify: Type.Optional(Type.Boolean()),
+          ...verificationOptions,
         },
         { additionalProperties: false },
       ),
@@ -118,6 +133,7 @@ export const LoopRequest = Type.Object(
           'Each is judged by the rules of the tenant and gets a `decision`. Its amount is the largest of `amount_usdc`, `notional_usdc`, `price_usdc` and `amount`, in USDC, as a number or text; `merchant` is a name or `{id, url, pay_to}`. One that cannot be understood gets `review_required`, with the field in its reason.',
       }),
     ),
+    options: Type.Optional(Type.Object(verificationOptions, { additionalProperties: false })),
     ...grants,
   },
   { title: 'LoopRequest', additionalProperties: false },
@@ -161,6 +177,32 @@ const EvidenceWithoutOutput = Type.Object({
 
 const mandateUsed = nullable(Type.String({ description: 'The mandate that the payment used.' }))
 
+export const OutputCheck = Type.Object(
+  {
+    name: Type.String(),
+    passed: Type.Boolean(),
+    weight: Type.Number({ description: '0 when the task has nothing that the check could hold on to.' }),
+    decides: Type.Boolean({ description: 'Whether the output is unverified when this check fails.' }),
+    reason: Type.String({ description: 'Why it passed or failed.' }),
+    detail: Type.Optional(Type.String({ description: 'What exactly was found, when it failed.' })),
+  },
+  { title: 'OutputCheck', additionalProperties: true },
+)
+
+const Verification = Type.Object(
+  {
+    verification_id: Type.String(),
+    verified: nullable(Type.Boolean({ description: 'null: `options.verify` was false.' })),
+    score: nullable(Type.Number()),
+    grade: nullable(Type.String()),
+    checks: Type.Array(OutputCheck),
+    accepted_unverified: Type.Optional(
+      Type.Literal(true, { description: 'A deciding check failed and `options.accept_unverified` took the output.' }),
+    ),
+  },
+  { title: 'OutputVerification', additionalProperties: true, description: 'What was checked of the output.' },
+)
+
 export const RunSuccessResponse = Type.Object(
   {
     status: Type.Literal('completed'),
@@ -183,7 +225,7 @@ export const RunSuccessResponse = Type.Object(
     mandate_id: mandateUsed,
     policy_applied: Type.Array(Type.Unknown()),
     evidence: Evidence,
-    verification: open('What was checked of the output, with score and grade.'),
+    verification: Verification,
     settlement: SettlementSummary,
     memory: Type.Object({
       read: Type.Array(Type.String(), {
@@ -206,8 +248,17 @@ export const RunErrorResponse = Type.Object(
     run_id: Type.String(),
     status: Type.Literal('failed'),
     stage: Type.Union(['route', 'policy', 'execute', 'verify', 'settle'].map((value) => Type.Literal(value))),
+    reason: Type.Optional(
+      Type.String({
+        description:
+          'What failed, as a word. `verification_failed`: the work was done and a deciding check failed; the output is not shown, and `options.accept_unverified` would have taken it.',
+      }),
+    ),
     charged: nullable(Type.Boolean({ description: 'null: not known yet.' })),
     settlement: nullable(SettlementSummary),
+    checks: Type.Optional(
+      Type.Array(OutputCheck, { description: 'Of an output that was not verified; they never contain the output.' }),
+    ),
     evidence: Type.Optional(EvidenceWithoutOutput),
     retryable: Type.Boolean(),
     request_id: Type.String(),
@@ -286,7 +337,7 @@ export const LoopSuccessResponse = Type.Object(
     amount: Type.String(),
     mandate_id: mandateUsed,
     evidence: Evidence,
-    verification: open('What was checked of the output.'),
+    verification: Verification,
     receipt: open('The signed receipt.'),
     receipt_url: Type.String(),
     settlement: SettlementSummary,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readOutputFormat } from '../../adapters/lanes/offline/brief.ts'
 import { createOfflineLane } from '../../adapters/lanes/offline.ts'
-import { type VerifyOutputInput, verifyOutput } from './verify-output.ts'
+import { type VerifyOutputInput, verifyOutput } from './verification.ts'
 
 const TASK =
   'Summarise what the text says about caffeine and sleep:\n\nCaffeine blocks adenosine in the brain. It cost the sleepers 41 minutes a night.'
@@ -37,7 +37,7 @@ test('an output that says the task was not done is verified, but not with grade 
     if (!laneResult.ok) throw new Error(laneResult.message)
     const result = await verifyOutput({ agentId, task, output: laneResult.output, mode: 'offline' })
     expect([agentId, result.verified, result.grade === 'A']).toEqual([agentId, true, false])
-    expect(result.checks.find((check) => check.name === 'answered')?.passed).toBe(false)
+    expect(result.checks.find((check) => check.name === 'work_done')?.passed).toBe(false)
   }
 })
 

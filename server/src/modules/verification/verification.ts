@@ -5,11 +5,17 @@ import { isStorableText, toStorableText } from '../../platform/storable-text.ts'
  * Verifies a lane's output by checks that anyone can repeat: against the task and, for offline lanes, against a second
  * run. It reads the requested format by itself and shares no code with the lanes, so that it does not share their mistakes.
  */
-export type OutputCheck = {
+export type OutputCheck = Finding & {
+  /** Whether the output is unverified when this check fails. */
+  decides: boolean
+}
+
+type Finding = {
   name:
     | 'present'
     | 'bounded'
     | 'answered'
+    | 'work_done'
     | 'on_task'
     | 'format_kept'
     | 'quotes_exist'
@@ -19,6 +25,8 @@ export type OutputCheck = {
   /** A sentence for a person: why it passed, why it failed, or why it does not apply (then its weight is 0). */
   reason: string
   weight: number
+  /** What exactly was found, when it failed. */
+  detail?: string
 }
 
 export type OutputVerification = {
@@ -43,27 +51,27 @@ export type VerifyOutputInput = {
 }
 
 export const MAX_OUTPUT = 64_000
-const VERIFIED_FROM = 0.7
 const JUDGE_PASSES_FROM = 0.6
 const READ_LIMIT = 32_000
 
 /** If one of these checks fails, the output is not verified, whatever its score. */
-const DECISIVE: ReadonlySet<OutputCheck['name']> = new Set(['present', 'bounded', 'reexecution_equal'])
+const DECISIVE: ReadonlySet<Finding['name']> = new Set(['present', 'bounded', 'answered', 'reexecution_equal'])
 
 /** Lanes whose quotations must come from the input. Writer and comedian lanes may invent speech. */
 const QUOTING_LANES = /^(?:researcher|analyst|support|default)/
 
 export async function verifyOutput(input: VerifyOutputInput): Promise<OutputVerification> {
-  const checks = withStepBudget(MAX_STEPS_PER_TASK, () => readOutput(input))
-  checks.push(await checkReexecution(input))
+  const findings = withStepBudget(MAX_STEPS_PER_TASK, () => readOutput(input))
+  findings.push(await checkReexecution(input))
   const opinion = await askModelJudge(input)
-  if (opinion) checks.push(opinion.check)
+  if (opinion) findings.push(opinion.check)
+  const checks = findings.map((finding) => ({ ...finding, decides: DECISIVE.has(finding.name) }))
   const totalWeight = checks.reduce((sum, check) => sum + check.weight, 0)
   const earnedWeight = checks.reduce((sum, check) => sum + check.weight * scoreShare(check, opinion), 0)
   const score = Number((earnedWeight / totalWeight).toFixed(4))
-  const failsDecisively = checks.some((check) => !check.passed && DECISIVE.has(check.name))
+  const failsDecisively = checks.some((check) => !check.passed && check.decides)
   return {
-    verified: !failsDecisively && score >= VERIFIED_FROM,
+    verified: !failsDecisively,
     score,
     grade: failsDecisively ? 'F' : gradeOf(score),
     checks,
@@ -71,28 +79,29 @@ export async function verifyOutput(input: VerifyOutputInput): Promise<OutputVeri
 }
 
 /** The checks that read task and output; all of them go through each text a few times and no more. */
-const readOutput = (input: VerifyOutputInput): OutputCheck[] => [
+const readOutput = (input: VerifyOutputInput): Finding[] => [
   checkPresent(input.output),
   checkLength(input.output),
   checkAnswered(input.output),
+  checkWorkDone(input.output),
   checkOnTask(input.task, input.output),
   checkFormat(input.task, input.output),
   checkQuotes(input),
 ]
 
 /** The judge's score counts in proportion; every other check counts fully or not at all. */
-const scoreShare = (check: OutputCheck, opinion: JudgeOpinion | undefined) =>
+const scoreShare = (check: Finding, opinion: JudgeOpinion | undefined) =>
   check.name === 'model_judge' && opinion ? opinion.score : check.passed ? 1 : 0
 
 const gradeOf = (score: number) =>
   score >= 0.9 ? 'A' : score >= 0.8 ? 'B' : score >= 0.7 ? 'C' : score >= 0.5 ? 'D' : 'F'
 
-function checkPresent(output: string): OutputCheck {
+function checkPresent(output: string): Finding {
   const passed = /[\p{L}\p{N}]/u.test(output)
   return { name: 'present', passed, reason: passed ? 'There is an answer.' : 'The output is empty.', weight: 3 }
 }
 
-function checkLength(output: string): OutputCheck {
+function checkLength(output: string): Finding {
   const fault =
     output.length > MAX_OUTPUT
       ? `The output has ${output.length} characters, over the limit of ${MAX_OUTPUT}.`
@@ -108,29 +117,37 @@ function checkLength(output: string): OutputCheck {
 }
 
 /** Short outputs that are nothing but an apology. A long answer may well contain one of these phrases. */
-function checkAnswered(output: string): OutputCheck {
+function checkAnswered(output: string): Finding {
   const head = output.slice(0, 400)
   const refuses =
     output.length < 600 &&
     /\b(?:i(?:'m| am)? (?:sorry|unable|not able)\b.{0,60}\b(?:can(?:'|no)?t|cannot|unable|not able|won't)|i (?:cannot|can't|won't) (?:help|assist|comply|do that)|as an ai (?:language )?model)/i.test(
       head,
     )
-  const admitsNotDone = NOT_DONE_PHRASES.test(head)
   return {
     name: 'answered',
-    passed: !refuses && !admitsNotDone,
-    reason: refuses
-      ? 'The output declines the task.'
-      : admitsNotDone
-        ? 'The output says that the task itself was not done.'
-        : 'The output does not decline the task.',
+    passed: !refuses,
+    reason: refuses ? 'The output declines the task.' : 'The output does not decline the task.',
     weight: 2,
+    ...(refuses && { detail: 'It apologises or says that it cannot, and answers nothing.' }),
   }
 }
 
 /** Phrases with which an offline lane says that it did not do the task itself; such an output cannot get grade A. */
 const NOT_DONE_PHRASES =
   /does not translate|does not write programs|this lane invents none|no figure to report|it will not guess an answer|does not say what kind of work it wants/i
+
+function checkWorkDone(output: string): Finding {
+  const admitsNotDone = NOT_DONE_PHRASES.test(output.slice(0, 400))
+  return {
+    name: 'work_done',
+    passed: !admitsNotDone,
+    reason: admitsNotDone
+      ? 'The output says that the task itself was not done.'
+      : 'The output does not say that work was left undone.',
+    weight: admitsNotDone ? 2 : 0,
+  }
+}
 
 const COMMON = new Set(
   (
@@ -149,7 +166,7 @@ function wordsOf(text: string): string[] {
 }
 
 /** An output is on task if some of the task's content words appear in it. */
-function checkOnTask(task: string, output: string): OutputCheck {
+function checkOnTask(task: string, output: string): Finding {
   const head = task.slice(0, 1500)
   const keys = [
     ...new Set(
@@ -178,7 +195,7 @@ function checkOnTask(task: string, output: string): OutputCheck {
   }
 }
 
-function checkFormat(task: string, output: string): OutputCheck {
+function checkFormat(task: string, output: string): Finding {
   const forms = readRequestedForms(task)
   const faults = forms.flatMap((form) => form.findFault(output) ?? [])
   if (forms.length === 0)
@@ -257,7 +274,7 @@ function isJson(output: string): boolean {
 }
 
 /** Quoted passages of five words or more must appear in the input; only spaces, case and quotation marks may differ. */
-function checkQuotes(input: VerifyOutputInput): OutputCheck {
+function checkQuotes(input: VerifyOutputInput): Finding {
   const applies = QUOTING_LANES.test(input.agentId)
   const quotes = applies ? quotesOf(input.output.slice(0, READ_LIMIT)) : []
   if (quotes.length === 0) {
@@ -312,7 +329,7 @@ function containsText(text: string, part: string): boolean {
 const plain = (text: string) =>
   text.toLowerCase().replace(/[“”"]/g, '').replace(/[’‘]/g, "'").replace(/\s+/g, ' ').trim()
 
-async function checkReexecution(input: VerifyOutputInput): Promise<OutputCheck> {
+async function checkReexecution(input: VerifyOutputInput): Promise<Finding> {
   const check = { name: 'reexecution_equal' as const }
   if (input.mode !== 'offline')
     return { ...check, passed: true, reason: 'A live model does not promise the same words twice.', weight: 0 }
@@ -327,7 +344,7 @@ async function checkReexecution(input: VerifyOutputInput): Promise<OutputCheck> 
   }
 }
 
-type JudgeOpinion = { score: number; check: OutputCheck }
+type JudgeOpinion = { score: number; check: Finding }
 
 async function askModelJudge(input: VerifyOutputInput): Promise<JudgeOpinion | undefined> {
   if (!input.judge) return undefined
