@@ -6,6 +6,7 @@ import { openChain } from './adapters/chain/open-chain.ts'
 import { createPayeeSigner, toKeyBytes } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { composeBasis } from './app/basis.ts'
+import { composeBenchmark } from './app/benchmark.ts'
 import { composeBrokerage } from './app/brokerage.ts'
 import type { AppContext } from './app/context.ts'
 import { composeDiscovery } from './app/discovery.ts'
@@ -25,8 +26,6 @@ import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
 import { approvedRunsDue } from './modules/governance/due-work.ts'
 import { findMandateIds, findPreauth } from './modules/governance/grants/grants.store.ts'
-import { benchmarkRoutes } from './modules/insights/benchmark.routes.ts'
-import { createBenchmark } from './modules/insights/benchmark.ts'
 import { checkEnv } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
 import { createHealth } from './modules/insights/health.ts'
@@ -361,6 +360,13 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       anonymousPerMinute: config.RATE_LIMIT_ANON_PER_MINUTE,
       keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
     }
+    const runQueue = createFairQueue({ slots: config.MAX_RUNS_UNDER_WAY })
+    const benchmark = composeBenchmark(context, {
+      lane: runDeps.lane,
+      catalog,
+      verify: runDeps.verify,
+      isIdle: runQueue.isIdle,
+    })
     const { limiter, redisState } = await openRateLimiter({ ...context, supervised })
     const app = await createHttp({
       log,
@@ -370,7 +376,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       authenticate: tenants.authenticate,
       limiter,
       queues: {
-        runs: createFairQueue({ slots: config.MAX_RUNS_UNDER_WAY }),
+        runs: runQueue,
         requests: createFairQueue({ slots: REQUESTS_PER_CONNECTION * config.DATABASE_POOL }),
       },
       trustProxy: config.TRUST_PROXY,
@@ -443,7 +449,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     observe.routes(app)
     governance.routes(app)
     memory.routes(app)
-    benchmarkRoutes(app, createBenchmark({ db, clock, ids }))
+    benchmark.routes(app)
     basis.routes(app, tenants.authenticate, limits)
     composeDiscovery(context, {
       app,
@@ -481,6 +487,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       basis,
       brokerage,
       memory,
+      benchmark,
       ledger,
       escrow,
       refunds,
@@ -490,6 +497,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
 
   const shutdownDeadline = () => performance.now() + config.SHUTDOWN_SECONDS * 1000
   const closeParts = async (parts: Awaited<ReturnType<typeof assemble>>, deadline: number) => {
+    parts.benchmark.stop()
     await drain.closeConnections(parts.app, deadline).catch(logFailure)
     // A sweep claims its work for a time, so that another process continues what is left here.
     const stopWork = parts.jobs.stop().then(parts.background.idle)
@@ -504,6 +512,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       config,
       secrets,
       dataDir,
+      instance,
       adminKey,
       publicUrl,
       /** Where METRICS_PORT serves the metrics, once the service listens. */
@@ -550,6 +559,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         parts.basis.start(pruning)
         parts.brokerage.start(pruning)
         parts.memory.start(pruning)
+        parts.benchmark.start()
       },
       /** Finishes what is under way or hands it over, within SHUTDOWN_SECONDS, and closes everything. */
       async stop() {

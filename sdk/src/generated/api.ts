@@ -2096,8 +2096,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How the lanes did on the committed suite
-         * @description The newest results that `countersign benchmark` has stored; `as_of` is null and `lanes` empty before the first. Needs an `X-API-Key` with the scope `read`, or a session.
+         * How the lanes did on the committed suite, and in your own runs
+         * @description The suite runs by itself in the background after the first start and after a change of model or lane version, and with `countersign benchmark`; `as_of` is null and `lanes` empty until it has run. `own_runs` has the figures of your own runs, apart. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["getBenchmark"];
         put?: never;
@@ -3567,12 +3567,16 @@ export interface components {
             as_of: string | null;
             suite_version: string | null;
             mode: string | null;
+            /** @description What the tokens of the measurement cost; 0 offline. */
+            cost_usd?: number;
             lanes: {
                 agent_id: string;
-                /** @description Tasks of the suite that are for this lane. */
+                /** @description Tasks of the suite that this lane was given. */
                 n: number;
                 /** @description Share of the tasks whose output passed every check and was verified. */
                 success_rate: number;
+                /** @description The ends of the 95 % confidence interval of the success rate (Wilson). */
+                success_ci95: number[];
                 score: {
                     mean: number;
                     /** @description The ends of the 95 % confidence interval of the mean. */
@@ -3582,6 +3586,23 @@ export interface components {
                 latency_ms: number;
                 price_per_verified_success_usdc: number | null;
             }[];
+            /** @description Your own runs and loops of the last 30 days. Those refused before any work do not count. */
+            own_runs: {
+                /** Format: date-time */
+                since: string;
+                /** Format: date-time */
+                until: string;
+                lanes: {
+                    agent_id: string;
+                    /** @description Runs and loops that came to an end. */
+                    n: number;
+                    /** @description Share of them that was completed and charged. */
+                    success_rate: number;
+                    /** @description The ends of the 95 % confidence interval of the success rate (Wilson). */
+                    success_ci95: number[];
+                    price_per_success_usdc: number | null;
+                }[];
+            };
         };
         BillingPortal: {
             /** Format: uri */
@@ -21622,11 +21643,16 @@ export interface operations {
                      *       "as_of": "2026-11-16T09:30:00.000Z",
                      *       "suite_version": "suite version",
                      *       "mode": "mode",
+                     *       "cost_usd": 1,
                      *       "lanes": [
                      *         {
                      *           "agent_id": "analyst-v1",
                      *           "n": 1,
                      *           "success_rate": 1,
+                     *           "success_ci95": [
+                     *             1,
+                     *             1
+                     *           ],
                      *           "score": {
                      *             "mean": 1,
                      *             "ci95": [
@@ -21637,7 +21663,23 @@ export interface operations {
                      *           "latency_ms": 1,
                      *           "price_per_verified_success_usdc": 1
                      *         }
-                     *       ]
+                     *       ],
+                     *       "own_runs": {
+                     *         "since": "2026-11-16T09:30:00.000Z",
+                     *         "until": "2026-11-16T09:30:00.000Z",
+                     *         "lanes": [
+                     *           {
+                     *             "agent_id": "analyst-v1",
+                     *             "n": 1,
+                     *             "success_rate": 1,
+                     *             "success_ci95": [
+                     *               1,
+                     *               1
+                     *             ],
+                     *             "price_per_success_usdc": 1
+                     *           }
+                     *         ]
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["BenchmarkResponse"];

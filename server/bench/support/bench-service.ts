@@ -16,6 +16,7 @@ const serviceEnv = {
   RATE_LIMIT_ANON_PER_MINUTE: '0',
   RATE_LIMIT_KEY_PER_MINUTE: '0',
   PAYER_EXPOSURE_USDC: '1000000',
+  BENCHMARK_SUITE: 'off',
 }
 
 export type BenchService = Awaited<ReturnType<typeof startBenchService>>

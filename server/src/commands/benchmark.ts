@@ -1,18 +1,17 @@
-import { type BenchmarkSuite, readBenchmarkSuite, runBenchmark } from '../adapters/lanes/benchmark.ts'
+import { readBenchmarkSuite } from '../adapters/lanes/benchmark.ts'
 import { startEmbeddedPostgres } from '../adapters/postgres/embedded.ts'
+import { measureLanes } from '../app/benchmark.ts'
 import { openLane } from '../app/lanes.ts'
 import { readLaneChanges } from '../modules/catalog/catalog.store.ts'
 import { buildPriceList } from '../modules/catalog/price-list.ts'
 import { type BenchmarkRun, createBenchmark } from '../modules/insights/benchmark.ts'
-import type { Lane } from '../modules/runs/lane.ts'
 import { verifyOutput } from '../modules/verification/verification.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { Config } from '../platform/config.ts'
-import { type Db, openDatabase } from '../platform/db.ts'
+import { openDatabase } from '../platform/db.ts'
 import { createIds } from '../platform/ids.ts'
 import { createLog } from '../platform/log.ts'
 import { migrate } from '../platform/migrate.ts'
-import { usdcFromMicro } from '../platform/money.ts'
 
 /** Runs the benchmark suite on every lane and stores the results for `/api/benchmark`. May run beside a service. */
 export async function benchmark(config: Config) {
@@ -25,24 +24,15 @@ export async function benchmark(config: Config) {
     await migrate(database)
     const { lanes, fallback } = buildPriceList(await readLaneChanges(database.db))
     const catalog = { all: () => lanes, find: (id: string) => [...lanes, fallback].find((lane) => lane.agentId === id) }
-    const run = await measureLanes(database.db, await openLane(config, catalog, systemClock), readBenchmarkSuite())
+    const lane = await openLane(config, catalog, systemClock)
+    const deps = { lane, clock: systemClock, verify: verifyOutput }
+    const run = await measureLanes(deps, [...lanes, fallback], readBenchmarkSuite())
     await createBenchmark({ db: database.db, clock: systemClock, ids: createIds(systemClock) }).save(run)
     console.log(formatResults(run))
   } finally {
     await database.close()
     await postgres?.stop()
   }
-}
-
-/** Measures each lane at its current price, with the same output verification as a paid run. */
-export async function measureLanes(db: Db, lane: Lane, suite: BenchmarkSuite): Promise<BenchmarkRun> {
-  const { lanes, fallback } = buildPriceList(await readLaneChanges(db))
-  const pricedLanes = [...lanes, fallback].map(({ agentId, priceMicro }) => ({
-    agentId,
-    priceUsdc: usdcFromMicro(priceMicro),
-  }))
-  const results = await runBenchmark({ lane, clock: systemClock, verify: verifyOutput }, pricedLanes, suite)
-  return { suite_version: suite.suite_version, mode: lane.mode, lanes: results }
 }
 
 function formatResults({ suite_version, mode, lanes }: BenchmarkRun): string {

@@ -404,6 +404,20 @@ export const settings = {
     about: 'output limit of all lanes, instead of their own limits',
     parse: integer(1, 32_000),
   }),
+  BENCHMARK_SUITE: setting({
+    group: 'lanes',
+    about:
+      'whether the benchmark suite runs by itself at the first start and after a change of model or lane version: `on`, `offline` (only while no model is configured) or `off`. With a paid model it is 80 short tasks',
+    parse: oneOf('on', 'offline', 'off'),
+    fallback: 'on',
+  }),
+  BENCHMARK_MAX_USD: setting({
+    group: 'lanes',
+    about:
+      'a benchmark that runs by itself starts no further task once its tokens have cost this much, at the prices of LANE_USD_PER_MILLION_INPUT and LANE_USD_PER_MILLION_OUTPUT',
+    parse: integer(0, 1_000),
+    fallback: 2,
+  }),
   PREAUTH_CLOSE_SECONDS: setting({
     group: 'governance',
     about: 'a pre-authorisation that is not closed within this time is escalated',

@@ -15,6 +15,8 @@ export type FairQueue = {
   run<Result>(owner: string, work: () => Promise<Result>): Promise<Result>
   /** How many pieces of work of an owner are under way and waiting. */
   load(owner: string): { underWay: number; waiting: number }
+  /** Whether nothing is under way and nothing waits. */
+  isIdle(): boolean
 }
 
 type Waiting = { start: () => void; refuse: () => void }
@@ -115,6 +117,7 @@ export function createFairQueue({
         if (waitingOfAll > maxWaitingOfAll) refuseLongest()
       })
     },
+    isIdle: () => free === slots && waitingOfAll === 0,
     load: (owner) => ({ underWay: underWay.get(owner) ?? 0, waiting: waiting.get(owner)?.length ?? 0 }),
   }
 }

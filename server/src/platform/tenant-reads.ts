@@ -62,6 +62,7 @@ const PUBLIC_TABLES = [
 /** Credentials, stored answers, and tables of the service itself: no read of a tenant needs them. */
 const CLOSED_TABLES = [
   'approval_links',
+  'benchmark_turns',
   'chain_accounts',
   'chain_allowances',
   'chain_authorizations',

@@ -109,7 +109,13 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
     }
   }
 
-  return { name: 'live', mode: 'live', execute }
+  const version = (agentId: string) =>
+    JSON.stringify([
+      routes.map(({ provider, modelFor }) => [provider.name, modelFor(agentId)]),
+      resolveTuning(settings, agentId),
+    ])
+
+  return { name: 'live', mode: 'live', version, execute }
 }
 
 /**

@@ -47,7 +47,7 @@ test('the suite has several tasks for every lane, each with checks and a unique 
 
 test('the offline lanes pass most of the suite, and trivial answers do not', async () => {
   const suite = readBenchmarkSuite()
-  const results = await runBenchmark(
+  const { lanes: results } = await runBenchmark(
     { lane: createOfflineLane(), clock: systemClock, verify: verifyOutput },
     LANES,
     suite,
@@ -59,7 +59,7 @@ test('the offline lanes pass most of the suite, and trivial answers do not', asy
       true,
       true,
     ])
-  const trivialResults = await runBenchmark(
+  const { lanes: trivialResults } = await runBenchmark(
     {
       lane: createScriptedLane(Object.fromEntries(suite.tasks.map((task) => [task.task, 'Yes.'])), () => {}),
       clock: systemClock,
@@ -84,10 +84,9 @@ test('success rate, interval, median latency and price per success are computed 
     clock.advance(latencies.shift()!),
   )
   const verify = async () => ({ verified: true, score: 1 })
-  const [result] = await runBenchmark({ lane, clock, verify }, [{ agentId: 'x', priceUsdc: 0.02 }], {
-    suite_version: 't',
-    tasks,
-  })
+  const suite = { suite_version: 't', tasks }
+  const { lanes } = await runBenchmark({ lane, clock, verify }, [{ agentId: 'x', priceUsdc: 0.02 }], suite)
+  const result = lanes[0]
   expect(result).toMatchObject({
     agent_id: 'x',
     n: 4,
@@ -107,8 +106,8 @@ test('a perfect score keeps a confidence interval', async () => {
   const lane = createScriptedLane({ a: 'A river.' }, () => {})
   const verify = async () => ({ verified: true, score: 1 })
   const suite = { suite_version: 't', tasks }
-  const [result] = await runBenchmark({ lane, clock: systemClock, verify }, [{ agentId: 'x', priceUsdc: 1 }], suite)
-  expect(result!.score).toEqual({ mean: 1, ci95: [0.7575, 1] })
+  const { lanes } = await runBenchmark({ lane, clock: systemClock, verify }, [{ agentId: 'x', priceUsdc: 1 }], suite)
+  expect(lanes[0]!.score).toEqual({ mean: 1, ci95: [0.7575, 1] })
 })
 
 test('an unverified output is no success, and without a success there is no price per success', async () => {
@@ -118,9 +117,8 @@ test('an unverified output is no success, and without a success there is no pric
     clock: systemClock,
     verify: async () => ({ verified: false, score: 0.4 }),
   }
-  expect(await runBenchmark(deps, [{ agentId: 'x', priceUsdc: 1 }], { suite_version: 't', tasks })).toMatchObject([
-    { success_rate: 0, score: { mean: 0.4 }, price_per_verified_success_usdc: null },
-  ])
+  const { lanes } = await runBenchmark(deps, [{ agentId: 'x', priceUsdc: 1 }], { suite_version: 't', tasks })
+  expect(lanes).toMatchObject([{ success_rate: 0, score: { mean: 0.4 }, price_per_verified_success_usdc: null }])
 })
 
 test('each check can fail', () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { LaneBenchmark } from '../../modules/insights/benchmark.ts'
 import type { Lane, LaneResult } from '../../modules/runs/lane.ts'
+import { sha256 } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { wilsonInterval } from '../../platform/wilson.ts'
 
@@ -27,6 +28,10 @@ export type BenchmarkDeps = {
     mode: 'live' | 'offline'
   }): Promise<{ verified: boolean; score: number }>
   taskTimeoutMs?: number
+  /** Called before each task; false ends the measurement with the tasks that were done. */
+  mayContinue?(costUsd: number): Promise<boolean>
+  /** Ends the task under way. */
+  signal?: AbortSignal
 }
 
 export type BenchmarkLane = { agentId: string; priceUsdc: number }
@@ -36,38 +41,76 @@ const TASK_TIMEOUT_MS = 60_000
 export const readBenchmarkSuite = (): BenchmarkSuite =>
   JSON.parse(readFileSync(new URL('../../../data/benchmark/suite.json', import.meta.url), 'utf8')) as BenchmarkSuite
 
-/** Runs the suite one task at a time, so that tasks do not affect each other's latency. */
+/** What a measurement depends on: the suite, and what stands behind each of its lanes. */
+export function benchmarkFingerprint(lane: Lane, suite: BenchmarkSuite): string {
+  const agentIds = [...new Set(suite.tasks.map((task) => task.agent_id))].sort()
+  const lanes = agentIds.map((agentId) => [agentId, lane.version?.(agentId) ?? lane.name])
+  return sha256(JSON.stringify([suite, lane.mode, lanes]))
+}
+
+/**
+ * Runs the suite one task at a time, so that tasks do not affect each other's latency, and the lanes in turns, so that a
+ * measurement that ends early has tasks of all of them. `unavailable` is true when no provider answered a single task.
+ */
 export async function runBenchmark(
   deps: BenchmarkDeps,
   lanes: readonly BenchmarkLane[],
   suite: BenchmarkSuite,
-): Promise<LaneBenchmark[]> {
-  const results: LaneBenchmark[] = []
-  for (const lane of lanes) {
-    const taskResults: TaskResult[] = []
-    for (const task of suite.tasks) if (task.agent_id === lane.agentId) taskResults.push(await runTask(deps, task))
-    if (taskResults.length > 0) results.push(summariseLane(lane, taskResults))
+): Promise<{ lanes: LaneBenchmark[]; costUsd: number; unavailable: boolean }> {
+  const queues = lanes.map((lane) => ({
+    lane,
+    waiting: suite.tasks.filter((task) => task.agent_id === lane.agentId),
+    results: [] as TaskResult[],
+  }))
+  let costUsd = 0
+  const mayContinue = async () => (await deps.mayContinue?.(costUsd)) ?? true
+  measuring: for (let turn = 0; queues.some(({ waiting }) => turn < waiting.length); turn++) {
+    for (const { waiting, results } of queues) {
+      const task = waiting[turn]
+      if (!task) continue
+      if (!(await mayContinue())) break measuring
+      const result = await runTask(deps, task)
+      results.push(result)
+      costUsd += result.costUsd
+    }
   }
-  return results
+  const measured = queues.filter(({ results }) => results.length > 0)
+  return {
+    lanes: measured.map(({ lane, results }) => summariseLane(lane, results)),
+    costUsd: round(costUsd, 6),
+    unavailable: measured.every(({ results }) => results.every((result) => result.unavailable)),
+  }
 }
 
 /** A task that failed is not charged; a completed one is, whatever its score. */
-type TaskResult = { success: boolean; charged: boolean; score: number; latencyMs: number }
+type TaskResult = {
+  success: boolean
+  charged: boolean
+  unavailable: boolean
+  score: number
+  latencyMs: number
+  costUsd: number
+}
 
 async function runTask(deps: BenchmarkDeps, task: BenchmarkTask): Promise<TaskResult> {
   const startedAt = deps.clock.now()
   const timeoutMs = deps.taskTimeoutMs ?? TASK_TIMEOUT_MS
+  const timeout = AbortSignal.timeout(timeoutMs)
   const result = await deps.lane.execute({
     runId: `benchmark_${task.id}`,
     agentId: task.agent_id,
     task: task.task,
     context: [],
     deadline: new Date(startedAt.getTime() + timeoutMs),
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: deps.signal ? AbortSignal.any([deps.signal, timeout]) : timeout,
   })
   const latencyMs = deps.clock.now().getTime() - startedAt.getTime()
-  if (!result.ok) return { success: false, charged: false, score: 0, latencyMs }
-  return { ...(await scoreOutput(deps, task, result)), charged: true, latencyMs }
+  if (!result.ok) {
+    const unavailable = result.reason === 'unavailable' || result.reason === 'timeout'
+    return { success: false, charged: false, unavailable, score: 0, latencyMs, costUsd: 0 }
+  }
+  const { costUsd } = result.usage
+  return { ...(await scoreOutput(deps, task, result)), charged: true, unavailable: false, latencyMs, costUsd }
 }
 
 /** The score is the share of passed checks times the verification score. */

@@ -33,6 +33,7 @@ export function createOfflineLane(pool: OfflinePool = createOfflinePool()): Lane
   return {
     name: 'offline',
     mode: 'offline',
+    version: (agentId) => modelName(workerName(agentId)),
     execute: async (task: LaneTask) => {
       if (task.signal.aborted) return failure('timeout', 'The deadline passed before the lane started.')
       const worker = workerName(task.agentId)
@@ -54,12 +55,14 @@ function toLaneResult(worker: string, result: ThreadResult<OfflineOutput>): Lane
     ok: true,
     output: result.output.output,
     provider: 'offline',
-    model: `offline-${worker}-${VERSION}`,
+    model: modelName(worker),
     mode: 'offline',
     usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
     fallbacks: [],
   }
 }
+
+const modelName = (worker: string) => `offline-${worker}-${VERSION}`
 
 const failure = (reason: 'timeout' | 'unavailable', message: string): LaneResult => ({
   ok: false,

@@ -32,5 +32,7 @@ export type LaneResult =
 export type Lane = {
   name: string
   mode: 'live' | 'offline'
+  /** Changes with whatever may change what a lane answers: its own version, its models, its prompt. */
+  version?(agentId: string): string
   execute(task: LaneTask): Promise<LaneResult>
 }

@@ -211,12 +211,21 @@ export type BasisTurn = {
   until: Date
 }
 
+export type BenchmarkTurns = {
+  fingerprint: string
+  holder: string | null
+  attempts: number
+  until: Date
+}
+
 export type Benchmarks = {
   id: string
   suite_version: string
   mode: string
   as_of: Date
   lanes: unknown
+  fingerprint: string | null
+  cost_usd: number | null
 }
 
 export type Budgets = {
@@ -1294,6 +1303,7 @@ export type DB = {
   basis_fetches: BasisFetches
   basis_readings: BasisReadings
   basis_turn: BasisTurn
+  benchmark_turns: BenchmarkTurns
   benchmarks: Benchmarks
   budgets: Budgets
   chain_accounts: ChainAccounts

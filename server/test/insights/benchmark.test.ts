@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readBenchmarkSuite } from '../../src/adapters/lanes/benchmark.ts'
 import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
-import { benchmark, measureLanes } from '../../src/commands/benchmark.ts'
+import { measureLanes } from '../../src/app/benchmark.ts'
+import { benchmark } from '../../src/commands/benchmark.ts'
 import { createBenchmark } from '../../src/modules/insights/benchmark.ts'
+import type { Lane } from '../../src/modules/runs/lane.ts'
+import { verifyOutput } from '../../src/modules/verification/verification.ts'
 import { systemClock } from '../../src/platform/clock.ts'
 import { createIds } from '../../src/platform/ids.ts'
 import { startService, type TestService } from '../harness.ts'
@@ -19,7 +22,13 @@ const readBenchmark = async () => {
 }
 
 test('there are no results before the first benchmark, and none without a key', async () => {
-  expect(await readBenchmark()).toEqual({ as_of: null, suite_version: null, mode: null, lanes: [] })
+  expect(await readBenchmark()).toMatchObject({
+    as_of: null,
+    suite_version: null,
+    mode: null,
+    lanes: [],
+    own_runs: { lanes: [] },
+  })
   expect((await service.get('/api/benchmark')).status).toBe(401)
 })
 
@@ -55,13 +64,18 @@ test('a lane is measured at its current price, and a failing lane has no price p
   await service.call('PATCH', '/api/lane/comedian-v1', { base_price_usdc: 0.095 }, headers)
   const suite = readBenchmarkSuite()
   const jokes = { ...suite, tasks: suite.tasks.filter(({ agent_id }) => agent_id === 'comedian-v1') }
-  const [workingLane] = (await measureLanes(service.db, createOfflineLane(), jokes)).lanes
+  const measure = (lane: Lane) => {
+    const { catalog } = service.service
+    const deps = { lane, clock: systemClock, verify: verifyOutput }
+    return measureLanes(deps, [...catalog.all(), catalog.fallback()], jokes)
+  }
+  const [workingLane] = (await measure(createOfflineLane())).lanes
   expect(workingLane!.price_per_verified_success_usdc).toBeCloseTo(0.1 / workingLane!.success_rate, 4)
   const failingLane = {
     ...createOfflineLane(),
     execute: async () => ({ ok: false as const, reason: 'unavailable' as const, message: 'Down.', retryable: true }),
   }
-  const [failingLaneResult] = (await measureLanes(service.db, failingLane, jokes)).lanes
+  const [failingLaneResult] = (await measure(failingLane)).lanes
   expect(failingLaneResult).toMatchObject({
     success_rate: 0,
     score: { mean: 0 },
@@ -71,8 +85,8 @@ test('a lane is measured at its current price, and a failing lane has no price p
 
 test('the newest result is returned, and only the last twenty are stored', async () => {
   const clock = systemClock
-  const { save: keep, read: readNewest } = createBenchmark({ db: service.db, clock, ids: createIds(clock) })
-  for (let n = 0; n < 22; n++) await keep({ suite_version: `v${n}`, mode: 'live', lanes: [] })
-  expect(await readNewest()).toMatchObject({ suite_version: 'v21', mode: 'live', lanes: [] })
+  const { save } = createBenchmark({ db: service.db, clock, ids: createIds(clock) })
+  for (let n = 0; n < 22; n++) await save({ suite_version: `v${n}`, mode: 'live', lanes: [] })
+  expect(await readBenchmark()).toMatchObject({ suite_version: 'v21', mode: 'live', lanes: [] })
   expect(await service.db.selectFrom('benchmarks').select('id').execute()).toHaveLength(20)
 })
