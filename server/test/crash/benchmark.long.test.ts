@@ -1,24 +1,7 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { readBenchmarkSuite } from '../../src/adapters/lanes/benchmark.ts'
 import { createTestDatabase, spawnService } from '../harness.ts'
-
-/** Speaks the wire format of an OpenAI-compatible server; `hold` keeps every answer back. */
-async function startModel() {
-  const state = { calls: 0, hold: true }
-  const server = createServer(async (request, response) => {
-    for await (const _chunk of request);
-    state.calls += 1
-    if (state.hold) return
-    const chunk = (delta: object, finish_reason: string | null) =>
-      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.end(`${chunk({ role: 'assistant', content: 'An answer.' }, null)}${chunk({}, 'stop')}data: [DONE]\n\n`)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { state, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` }
-}
+import { startModelServer } from '../model-server.ts'
 
 async function until<Value>(read: () => Promise<Value | undefined>): Promise<Value> {
   const giveUpAt = Date.now() + 90_000
@@ -31,7 +14,9 @@ async function until<Value>(read: () => Promise<Value | undefined>): Promise<Val
 }
 
 test('a process killed in the middle of the suite leaves it to the next one, and the start does not wait for it', async () => {
-  const model = await startModel()
+  let hold = true
+  // The first process gets no answer, so that it is in the middle of a task.
+  const model = await startModelServer({ answerTask: () => (hold ? () => {} : { text: 'An answer.' }) })
   const database = await createTestDatabase()
   const env = {
     DATABASE_URL: database.url,
@@ -43,11 +28,11 @@ test('a process killed in the middle of the suite leaves it to the next one, and
   const first = await spawnService(env)
   try {
     const { headers } = await first.onboard()
-    await until(async () => (model.state.calls > 0 ? true : undefined))
+    await until(async () => (model.requests.length > 0 ? true : undefined))
     // The model holds the first task, and the service answers all the same.
     expect((await first.get('/api/benchmark', headers)).body).toMatchObject({ as_of: null, lanes: [] })
     await first.stop('SIGKILL')
-    model.state.hold = false
+    hold = false
 
     const second = await spawnService({ ...env, COUNTERSIGN_DATA_DIR: first.dataDir })
     try {
@@ -63,8 +48,7 @@ test('a process killed in the middle of the suite leaves it to the next one, and
     }
   } finally {
     first.child.kill('SIGKILL')
-    model.server.closeAllConnections()
-    model.server.close()
+    model.close()
     await database.drop()
   }
 }, 180_000)
