@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
-import { type Jwks, type Opening, parseJson } from '@countersign/proof'
+import { type CountersOpening, type Jwks, type Opening, parseJson } from '@countersign/proof'
 
 /** The evidence could not be read, which says nothing about whether it is valid. */
 export class UnreadableEvidenceError extends Error {}
@@ -44,7 +44,8 @@ function findEvidence(value: unknown): Evidence | undefined {
 /** The answer of a run holds the salt and the output, so a file of it is an opened receipt. */
 function readOpening({ evidence, output }: JsonObject): Opening | undefined {
   if (!isObject(evidence) || typeof evidence.salt !== 'string' || typeof output !== 'string') return undefined
-  return { salt: evidence.salt, output }
+  const { salt, counters } = evidence
+  return { salt, output, ...(counters !== undefined && { counters: counters as CountersOpening }) }
 }
 
 const isAuditEvent = (value: unknown) => isObject(value) && 'seq' in value && 'hash' in value && !('schema' in value)

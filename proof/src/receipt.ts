@@ -1,5 +1,6 @@
 import { canonicalize } from './canonicalize.ts'
 import { isJsonObject, isShortText, isTime, type JsonObject, omit } from './checks.ts'
+import type { CountersCommitment } from './counters.ts'
 import { utf8 } from './encoding.ts'
 import { hashJson, isHashText } from './hash-json.ts'
 
@@ -38,6 +39,8 @@ export type Receipt = {
   prev_hash: string | null
   /** Absent in older receipts, whose hashes are plain. */
   commitment?: Commitment
+  /** The budgets and mandates that counted the payment. Absent in older receipts and in kinds that nothing counts. */
+  counters?: CountersCommitment
   signature: ReceiptSignature
   log: ReceiptLog | null
 }

@@ -8,6 +8,7 @@ import {
   skipped,
   type Verification,
 } from './checks.ts'
+import { type CountersOpening, openCounters, SALT } from './counters.ts'
 import { toHex, utf8 } from './encoding.ts'
 import { isHashText } from './hash-json.ts'
 import { COMMITMENT_ALG, type Commitment, type CommittedHash, receiptProblem } from './receipt.ts'
@@ -25,10 +26,9 @@ export type Opening = {
   request_hash?: string
   input_hash?: string
   output_hash?: string
+  /** The budgets and mandates that counted the payment: `evidence.counters` of the answer, with salts of their own. */
+  counters?: CountersOpening
 }
-
-/** 128 bits or more in base64url; it has no full stop, so the parts of the hashed text cannot be shifted. */
-const SALT = /^[A-Za-z0-9_-]{22,86}$/
 
 /** The salted form of a plain hash: SHA-256 of the text `<salt>.<name of the member>.<plain hash>`. */
 export const saltHash = (salt: string, name: CommittedHash, plainHash: string): string =>
@@ -59,8 +59,10 @@ export function checkOpening(receipt: unknown, opening: unknown): Check[] {
   const disclosed = disclosures.filter(
     ({ content, hash }) => opening[content] !== undefined || opening[hash] !== undefined,
   )
-  if (disclosed.length === 0) return [failed('opening', 'Nothing is disclosed: no request, input or output.')]
-  return disclosed.flatMap((disclosure) => {
+  const counterChecks = opening.counters === undefined ? [] : [checkCounters(receipt, opening.counters)]
+  if (disclosed.length === 0 && counterChecks.length === 0)
+    return [failed('opening', 'Nothing is disclosed: no request, input, output or counters.')]
+  const checks = disclosed.flatMap((disclosure) => {
     const { content, hash } = disclosure
     const plainHashes = [
       ...(opening[content] === undefined ? [] : [hashContent(content, opening[content])]),
@@ -68,6 +70,18 @@ export function checkOpening(receipt: unknown, opening: unknown): Check[] {
     ]
     return plainHashes.map((plainHash) => compare(receipt, commitment, opening.salt, disclosure, plainHash))
   })
+  return [...checks, ...counterChecks]
+}
+
+function checkCounters(receipt: JsonObject, opening: unknown): Check {
+  const opened = openCounters(receipt.counters, opening)
+  if ('problem' in opened) return failed('counters', opened.problem)
+  const { disclosed, undisclosed } = opened
+  const names = disclosed.map(({ counter, period, amount }) => `${counter} in ${period} (${amount})`).join(', ')
+  return passed(
+    'counters',
+    `Counted by ${names || 'none that is disclosed'}${undisclosed === 0 ? ', and no other' : `; ${undisclosed} more not disclosed`}.`,
+  )
 }
 
 const disclosures = [

@@ -1,4 +1,4 @@
-import type { Check, Jwks } from '@countersign/proof'
+import type { Check, CountersOpening, Jwks } from '@countersign/proof'
 import type { ClientOptions, VerifiedReceipt } from './client-types.ts'
 import { CountersignError } from './errors.ts'
 import type { Receipt } from './generated/api.ts'
@@ -91,6 +91,7 @@ function toOpening({ path, request, response }: ReceiptSubject) {
     salt: isObject(evidence) && typeof evidence.salt === 'string' ? evidence.salt : undefined,
     request: { method: 'POST', path, body: JSON.parse(JSON.stringify(body)) },
     ...(typeof output === 'string' && { output }),
+    ...(isObject(evidence) && evidence.counters !== undefined && { counters: evidence.counters as CountersOpening }),
   }
 }
 

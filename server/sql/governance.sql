@@ -300,7 +300,8 @@ $$;
 
 -- Closes a pre-authorisation; closing it again is refused.
 -- input: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, settlement_status, asserted_by, check_at?,
---   receipt, receipt_salt?, audit, events[]}
+--   receipt, receipt_salt?, receipt_counters, holds[], audit, events[]}
+-- holds: what the receipt says that was counted.
 -- matching: the number of transfers of the transaction that match; each can close one pre-authorisation.
 -- check_at: when the chain is asked again about a payment that nobody but the tenant has seen.
 create or replace function close_preauth(input jsonb) returns jsonb language plpgsql as $$
@@ -316,6 +317,9 @@ begin
   if preauth.status not in ('open', 'escalated') or (preauth.status = 'escalated' and preauth.taken_by_run) then
     perform refuse(409, 'preauth_' || preauth.status);
   end if;
+  if preauth.holds <> input->'holds' then
+    perform refuse(409, 'holds_changed');
+  end if;
   if charged > preauth.amount_micro then
     perform refuse(409, 'above_reserved');
   end if;
@@ -324,7 +328,7 @@ begin
   end if;
   perform settle_holds(array[preauth.holds], array[input->>'outcome' = 'settled'], array[charged]);
   update preauths set holds = '[]', status = 'closed', closed_at = at, close_outcome = input->>'outcome', charged_micro = charged, late = at >= preauth.close_by,
-    transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', receipt_salt = input->>'receipt_salt',
+    transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', receipt_salt = input->>'receipt_salt', receipt_counters = input->'receipt_counters',
     settlement_status = input->>'settlement_status', asserted_by = input->>'asserted_by', settlement_check_at = (input->>'check_at')::timestamptz, ended_seq = nextval('decision_order')
   where id = preauth.id;
   perform issue_receipt(input->'receipt');

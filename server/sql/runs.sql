@@ -79,6 +79,7 @@ create or replace function admit_runs(items jsonb[], repeated boolean) returns j
 declare
   alone boolean := cardinality(items) = 1;
   stored_ruling jsonb;
+  stored_holds jsonb;
   demands jsonb[];
   held jsonb[];
   rulings jsonb[];
@@ -87,7 +88,9 @@ begin
   if repeated then
     select run.terms->'ruling' into stored_ruling from runs run where alone and run.id = items[1]->>'id' and run.admission = items[1]->>'admission';
     if found then
-      return array[jsonb_build_object('ruling', stored_ruling)];
+      -- Of a run that has ended meanwhile the receipt is signed.
+      select run.holds into stored_holds from open_runs run where run.id = items[1]->>'id';
+      return array[jsonb_build_object('ruling', stored_ruling, 'holds', coalesce(stored_holds, '[]'))];
     end if;
     if exists (select 1 from runs run where run.id in (select item->>'id' from unnest(items) as item) and run.state <> 'approved') then
       perform refuse(409, 'run_exists', jsonb_build_object('run_id', items[1]->>'id'));
@@ -111,24 +114,28 @@ begin
   if exists (select 1 from unnest(items) as item join ended_runs run on run.id = item->>'id' where item#>>'{grants,approval_id}' is not null) then
     perform refuse(409, 'rules_changed');
   end if;
-  insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-                         instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at, spender, team, key_id, tags)
-  select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind',
-         case when item->'result' = 'null' then 'executing' else 'settling' end, 'pending',
-         item->>'request_hash', item->'request',
-         case when ruling = item#>'{terms,ruling}' then item->'terms' else item->'terms' || jsonb_build_object('ruling', ruling) end,
-         (item->>'price_micro')::bigint, nullif(item->'result', 'null'), item->>'instance', item->>'admission', coalesce(approved_at->>(item->>'id'), item->>'created_at')::timestamptz, (item->>'deadline_at')::timestamptz,
-         nextval('decision_order'), counted->'holds' || coalesce((select preauth.holds from preauths preauth where preauth.id = item#>>'{grants,preauth_id}'), '[]'), item->>'wallet_id',
-         array(select jsonb_array_elements_text(item->'accounts')), array(select jsonb_array_elements_text(item->'amounts')::bigint),
-         nullif(item->'payment', 'null'), case when item->'payment' <> 'null' then 'pending' end, (item->>'next_attempt_at')::timestamptz, (item->>'created_at')::timestamptz,
-         item->>'spender', item->>'team', item->>'key_id', nullif(item->'tags', 'null')
-  from unnest(items, held, rulings) with ordinality as listed(item, counted, ruling, place) order by place;
+  with opened as (
+    insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
+                           instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at, spender, team, key_id, tags)
+    select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind',
+           case when item->'result' = 'null' then 'executing' else 'settling' end, 'pending',
+           item->>'request_hash', item->'request',
+           case when ruling = item#>'{terms,ruling}' then item->'terms' else item->'terms' || jsonb_build_object('ruling', ruling) end,
+           (item->>'price_micro')::bigint, nullif(item->'result', 'null'), item->>'instance', item->>'admission', coalesce(approved_at->>(item->>'id'), item->>'created_at')::timestamptz, (item->>'deadline_at')::timestamptz,
+           nextval('decision_order'), counted->'holds' || coalesce((select preauth.holds from preauths preauth where preauth.id = item#>>'{grants,preauth_id}'), '[]'), item->>'wallet_id',
+           array(select jsonb_array_elements_text(item->'accounts')), array(select jsonb_array_elements_text(item->'amounts')::bigint),
+           nullif(item->'payment', 'null'), case when item->'payment' <> 'null' then 'pending' end, (item->>'next_attempt_at')::timestamptz, (item->>'created_at')::timestamptz,
+           item->>'spender', item->>'team', item->>'key_id', nullif(item->'tags', 'null')
+    from unnest(items, held, rulings) with ordinality as listed(item, counted, ruling, place) order by place
+    returning id, holds
+  )
+  select jsonb_object_agg(id, holds) into stored_holds from opened;
   -- The holds of a pre-authorisation belong to the run now.
   update preauths set holds = '[]' where id in (select item#>>'{grants,preauth_id}' from unnest(items) as item where item#>>'{grants,preauth_id}' is not null);
   insert into journal (tenant_id, at, audits)
   select item->>'tenant_id', (item->>'created_at')::timestamptz, jsonb_build_array(item->'audit') from unnest(items) as item where item->>'tenant_id' is not null;
   return array(
-    select jsonb_build_object('ruling', case when ruling <> item#>'{terms,ruling}' then ruling end) from unnest(items, rulings) with ordinality as listed(item, ruling, place) order by place);
+    select jsonb_build_object('ruling', case when ruling <> item#>'{terms,ruling}' then ruling end, 'holds', stored_holds->(item->>'id')) from unnest(items, rulings) with ordinality as listed(item, ruling, place) order by place);
 end $$;
 
 -- Transaction B. The result is stored; only now may money move. item: {run_id, admission, result, next_attempt_at}
@@ -166,7 +173,7 @@ begin
                             answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id, spender, team, key_id, tags)
     select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
            -- The answer of a completed run tells these; a failed run may still need them for a refund.
-           case final_state when 'completed' then jsonb_strip_nulls(run.terms - '{locks,route,pricing,pending_id,input_hash,salt,request_id,escrow_id}'::text[]) else run.terms end,
+           case final_state when 'completed' then jsonb_strip_nulls(run.terms - '{locks,route,pricing,pending_id,input_hash,salt,counter_salt,request_id,escrow_id}'::text[]) else run.terms end,
            run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.admission, run.created_at,
            run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id, run.spender, run.team, run.key_id, run.tags
     from open run order by run.id

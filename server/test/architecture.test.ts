@@ -33,13 +33,14 @@ const publicFiles: Record<string, string[]> = {
   // The inputs of these steps are parts of the inputs of the steps of runs.
   ledger: ['ledger.ts', 'ledger.steps.ts'],
   memory: ['memory.ts', 'memory.steps.ts'],
-  receipts: ['receipts.ts', 'receipts.steps.ts'],
+  receipts: ['receipts.ts', 'receipts.steps.ts', 'receipts.schema.ts'],
   payments: ['payments.ts', 'payments.steps.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
   catalog: ['catalog.ts', 'price-list.ts', 'pricing.ts'],
   governance: [
     'governance.ts',
     'payer.schema.ts',
     'counters/limit-hold-item.ts',
+    'counters/counted-by.ts',
     'rules/rule-result.ts',
     'counters/windows.ts',
     'grants/identity.ts',

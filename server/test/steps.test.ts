@@ -87,6 +87,7 @@ const WITH_TENANT = { 'receipt.tenant_id': 'ten_1', 'audit.tenant_id': 'ten_1', 
 const CLOSABLE = [...GRANTS, `update preauths set close_by = '2100-01-01', settlement_status = 'settled'`]
 const CLOSE = {
   ...WITH_TENANT,
+  holds: [],
   preauth_id: 'pa_1',
   tenant_id: 'ten_1',
   outcome: 'settled',
@@ -307,6 +308,7 @@ const cases: Record<string, Case[]> = {
     { prepare: CLOSABLE, input: { ...CLOSE, matching: 0 }, refusal: 'transaction_used' },
     { prepare: GRANTS, input: { ...CLOSE, charged_micro: '51' }, refusal: 'above_reserved' },
     { prepare: [], input: CLOSE, refusal: 'no_preauth' },
+    { prepare: [...CLOSABLE, `update preauths set holds = '[{}]'`], input: CLOSE, refusal: 'holds_changed' },
   ],
   correct_close: [
     { prepare: REPORTED, input: CORRECTION },

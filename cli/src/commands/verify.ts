@@ -47,7 +47,7 @@ export const verifyCommand = () =>
       'the service to fetch the receipt from, and its keys when --jwks is not given; else COUNTERSIGN_URL',
     )
     .option('--previous <file>', 'the previous receipt of the same run')
-    .option('--opening <file>', 'what is disclosed: {"salt", "input", "output", "request"}, each but the salt optional')
+    .option('--opening <file>', 'what is disclosed: {"salt", "input", "output", "request", "counters"}, each optional')
     .option('--origin <name>', 'name of the log that must contain the receipt')
     .option('--require-log', 'fail when the receipt has no inclusion proof')
     .option('--witness <key...>', 'verifier keys of witnesses that must have cosigned the log')

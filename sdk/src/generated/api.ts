@@ -3760,6 +3760,28 @@ export interface components {
             /** @description Only in the answer to a freeze: false when no lane has this name and no run, pre-authorisation, trade, mandate or key names it. The freeze applies all the same. */
             known?: boolean;
         };
+        /** @description Opens the receipt's `counters`: pass it to `verifyReceipt` as `opening.counters`. */
+        CountersOpening: {
+            /** @description Of the list */
+            salt: string;
+            /** @description Every budget and mandate that counted the payment; none when it was not charged */
+            items: {
+                /** @description `budget:<tenant>:<budget_id>` or `mandate:<mandate_id>:<constraint>` */
+                counter: string;
+                /** @description The window that the amount was counted in */
+                period: string;
+                /**
+                 * Format: date-time
+                 * @description When it leaves a rolling window
+                 */
+                slice_ends_at?: string;
+                measure: "money" | "count";
+                /** @description Micro-USDC, or a number of payments */
+                amount: string;
+                /** @description Of this counter in this receipt, so that it can be shown without the others */
+                salt: string;
+            }[];
+        };
         Decision: {
             decision_id: string;
             kind: "run" | "loop" | "preauth" | "trade";
@@ -4127,6 +4149,7 @@ export interface components {
                 output_hash: string;
                 /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
                 salt?: string;
+                counters?: components["schemas"]["CountersOpening"];
             };
             verification: components["schemas"]["OutputVerification"];
             /** @description The signed receipt. */
@@ -4958,6 +4981,12 @@ export interface components {
                 alg: "sha256-salted";
                 salted: ("request_hash" | "input_hash" | "output_hash")[];
             };
+            /** @description A salted commitment to the budgets and mandates that counted the payment, in which window and how much. It tells nobody which, how many, or whether another receipt has the same. What opens it is in `evidence.counters` of the answer. Absent in older receipts and in kinds that nothing counts. */
+            counters?: {
+                /** @enum {string} */
+                alg: "sha256-salted-list";
+                hash: string;
+            };
             /** @description What was checked about the output */
             verification: {
                 [key: string]: unknown;
@@ -5288,6 +5317,7 @@ export interface components {
             execute_by: string;
             /** @description Random, so that nobody can guess what the public entry is the hash of. */
             salt?: string;
+            counters?: components["schemas"]["CountersOpening"];
             /** @description The public entry of the transparency log that commits to this receipt. */
             receipt_url: string;
             /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
@@ -5721,6 +5751,7 @@ export interface components {
                 output_hash: string | null;
                 /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
                 salt?: string;
+                counters?: components["schemas"]["CountersOpening"];
             };
             retryable: boolean;
             request_id: string;
@@ -5834,6 +5865,7 @@ export interface components {
                 output_hash: string;
                 /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
                 salt?: string;
+                counters?: components["schemas"]["CountersOpening"];
             };
             verification: components["schemas"]["OutputVerification"];
             settlement: {
@@ -6189,6 +6221,7 @@ export interface components {
                 output_hash: string | null;
                 /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
                 salt?: string;
+                counters?: components["schemas"]["CountersOpening"];
             };
             /** @description The signed receipt. */
             receipt: {
@@ -6443,6 +6476,7 @@ export type ChannelTestRequest = components['schemas']['ChannelTestRequest'];
 export type ConsistencyResponse = components['schemas']['ConsistencyResponse'];
 export type ControlTowerRequest = components['schemas']['ControlTowerRequest'];
 export type ControlTowerResponse = components['schemas']['ControlTowerResponse'];
+export type CountersOpening = components['schemas']['CountersOpening'];
 export type Decision = components['schemas']['Decision'];
 export type DecisionsResponse = components['schemas']['DecisionsResponse'];
 export type DeliveryRequest = components['schemas']['DeliveryRequest'];
@@ -10156,7 +10190,20 @@ export interface operations {
                      *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
                      *         "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
                      *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
-                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *         "counters": {
+                     *           "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *           "items": [
+                     *             {
+                     *               "counter": "counter",
+                     *               "period": "period",
+                     *               "slice_ends_at": "2026-11-16T09:30:00.000Z",
+                     *               "measure": "money",
+                     *               "amount": "25000",
+                     *               "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *             }
+                     *           ]
+                     *         }
                      *       },
                      *       "verification": {
                      *         "verification_id": "ver_01a1e237-b8ae-764d-95a7-510d20cf5876",
@@ -10390,7 +10437,20 @@ export interface operations {
                      *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
                      *         "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
                      *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
-                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *         "counters": {
+                     *           "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *           "items": [
+                     *             {
+                     *               "counter": "counter",
+                     *               "period": "period",
+                     *               "slice_ends_at": "2026-11-16T09:30:00.000Z",
+                     *               "measure": "money",
+                     *               "amount": "25000",
+                     *               "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *             }
+                     *           ]
+                     *         }
                      *       },
                      *       "verification": {
                      *         "verification_id": "ver_01a1e237-b8ae-764d-95a7-510d20cf5876",
@@ -13469,7 +13529,20 @@ export interface operations {
                      *         "request_hash": "sha256:b4c666474f1414e508cdf35e994aaf0174a32eeb997b3ef902502091574bc548",
                      *         "input_hash": "sha256:167ad2bdbb7e761b2e31aeca07f3c478f4eebc0301dbb57aeaeca8b9cf0cd6c0",
                      *         "output_hash": "sha256:22431a3e6a3d357d8e410b6389401d2f6bab54bfc3d9bf434080d67dbfe24ead",
-                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *         "counters": {
+                     *           "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *           "items": [
+                     *             {
+                     *               "counter": "counter",
+                     *               "period": "period",
+                     *               "slice_ends_at": "2026-11-16T09:30:00.000Z",
+                     *               "measure": "money",
+                     *               "amount": "25000",
+                     *               "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *             }
+                     *           ]
+                     *         }
                      *       },
                      *       "receipt": {},
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
@@ -14060,6 +14133,10 @@ export interface operations {
                      *         "salted": [
                      *           "request_hash"
                      *         ]
+                     *       },
+                     *       "counters": {
+                     *         "alg": "sha256-salted-list",
+                     *         "hash": "hash"
                      *       },
                      *       "verification": {},
                      *       "settlement": {},
@@ -23000,6 +23077,19 @@ export interface operations {
                      *         },
                      *         "execute_by": "2026-11-16T09:30:00.000Z",
                      *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *         "counters": {
+                     *           "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *           "items": [
+                     *             {
+                     *               "counter": "counter",
+                     *               "period": "period",
+                     *               "slice_ends_at": "2026-11-16T09:30:00.000Z",
+                     *               "measure": "money",
+                     *               "amount": "25000",
+                     *               "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *             }
+                     *           ]
+                     *         },
                      *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *         "attestation": {
                      *           "hash": "hash",
@@ -23375,6 +23465,19 @@ export interface operations {
                      *         },
                      *         "execute_by": "2026-11-16T09:30:00.000Z",
                      *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *         "counters": {
+                     *           "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *           "items": [
+                     *             {
+                     *               "counter": "counter",
+                     *               "period": "period",
+                     *               "slice_ends_at": "2026-11-16T09:30:00.000Z",
+                     *               "measure": "money",
+                     *               "amount": "25000",
+                     *               "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *             }
+                     *           ]
+                     *         },
                      *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *         "attestation": {
                      *           "hash": "hash",
@@ -23542,6 +23645,19 @@ export interface operations {
                      *       },
                      *       "execute_by": "2026-11-16T09:30:00.000Z",
                      *       "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *       "counters": {
+                     *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *         "items": [
+                     *           {
+                     *             "counter": "counter",
+                     *             "period": "period",
+                     *             "slice_ends_at": "2026-11-16T09:30:00.000Z",
+                     *             "measure": "money",
+                     *             "amount": "25000",
+                     *             "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *           }
+                     *         ]
+                     *       },
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *       "attestation": {
                      *         "hash": "hash",
@@ -24824,6 +24940,19 @@ export interface operations {
                      *         },
                      *         "execute_by": "2026-11-16T09:30:00.000Z",
                      *         "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *         "counters": {
+                     *           "salt": "Zm9ydHktdHdvLWJ5dGVz",
+                     *           "items": [
+                     *             {
+                     *               "counter": "counter",
+                     *               "period": "period",
+                     *               "slice_ends_at": "2026-11-16T09:30:00.000Z",
+                     *               "measure": "money",
+                     *               "amount": "25000",
+                     *               "salt": "Zm9ydHktdHdvLWJ5dGVz"
+                     *             }
+                     *           ]
+                     *         },
                      *         "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *         "attestation": {
                      *           "hash": "hash",

@@ -202,7 +202,7 @@ async function admit(transfers: OpenTransfer[]) {
       model.available -= amount
       model.reserved += amount
     }
-    return { ruling: null }
+    return { ruling: null, holds: [] }
   })
   expect(
     await callAsOneAndOneByOne(

@@ -50,7 +50,8 @@ async function leaveRuns(kind: 'run' | 'topup', count: number, instance: string)
     const payment = kind === 'topup' ? { x402Version: 2, signature: '0x', authorization, terms } : null
     return buildAdmission(run, { instance, deadline_at, next_attempt_at, payment })
   })
-  for (const answer of await callSet(database.pool, 'admit_runs', items)) expect(answer).toEqual({ ruling: null })
+  for (const answer of await callSet(database.pool, 'admit_runs', items))
+    expect(answer).toEqual({ ruling: null, holds: [] })
   return runs.map(({ id }) => id)
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { verifyOpening } from '@countersign/proof'
 import { ExactEvmScheme } from '@x402/evm'
 import {
   appendPaymentIdentifierToExtensions,
@@ -139,6 +140,22 @@ describe('an official client that repeats its call after a 503 pays once', () =>
     // The answer was delivered: asking once more buys once more.
     expect(await send(pay, task, tenant.headers)).toMatchObject({ status: 200 })
     expect(await spentBy(payer, 1)).toBe(2n * PRICE)
+  })
+
+  test('and the receipt of the run that was finished without its caller names the budget that counted it', async () => {
+    const tenant = await seller.onboard()
+    const pay = officialClient(await chain.payer(1))
+    await seller.post('/api/budgets', { budget_id: 'all', window: 'day', limit_usdc: 1 }, tenant.headers)
+    const task = newTask()
+    facilitator.mode = 'loses its answer'
+    const first = await send(pay, task, tenant.headers)
+    facilitator.mode = 'honest'
+    await reconcile(first.body.run_id, tenant.headers)
+    const { receipt, evidence } = (await send(pay, task, tenant.headers)).body
+    expect(evidence.counters.items).toEqual([
+      expect.objectContaining({ counter: `budget:${tenant.tenantId}:all`, amount: `${PRICE}` }),
+    ])
+    expect(verifyOpening(receipt, { counters: evidence.counters }).ok).toBe(true)
   })
 
   test('of a guest, who is known by the payer', async () => {

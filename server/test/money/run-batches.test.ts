@@ -78,7 +78,13 @@ test('a run that is too expensive is refused alone, and the cheaper ones behind 
     'admit_runs',
     runs.map((run) => buildAdmission(run)),
   )
-  expect(answers).toEqual([{ ruling: null }, 'wallet_balance', { ruling: null }, { ruling: null }, 'wallet_balance'])
+  expect(answers).toEqual([
+    { ruling: null, holds: [] },
+    'wallet_balance',
+    { ruling: null, holds: [] },
+    { ruling: null, holds: [] },
+    'wallet_balance',
+  ])
   expect(await readWallet(walletId)).toEqual({ available_micro: 0n, reserved_micro: 30_000n })
 })
 
@@ -87,7 +93,7 @@ test('the same payment twice in one batch buys one run', async () => {
   const [first, second] = [newRun(walletId), newRun(walletId)].map((run) => ({ ...run, kind: 'topup' as const }))
   const nonce = { payer: '0xpayer', nonce: 'the same', network: 'n', asset: 'a' }
   const items = [buildAdmission(first!, { nonce }), buildAdmission(second!, { nonce })]
-  expect(await callSet(database.pool, 'admit_runs', items)).toEqual([{ ruling: null }, 'nonce_used'])
+  expect(await callSet(database.pool, 'admit_runs', items)).toEqual([{ ruling: null, holds: [] }, 'nonce_used'])
   expect(await readRuns([first!, second!])).toEqual([{ id: first!.id, state: 'settling' }])
 })
 
@@ -112,7 +118,9 @@ test('the same idempotency key twice in one batch buys one run; the refusal name
 test('an admission that is repeated after a lost reply is answered and admits nothing twice, alone or in a batch', async () => {
   const walletId = await createWallet(100_000n)
   const [committed, fresh] = [newRun(walletId), newRun(walletId)]
-  expect(await callSet(database.pool, 'admit_runs', [buildAdmission(committed!)])).toEqual([{ ruling: null }])
+  expect(await callSet(database.pool, 'admit_runs', [buildAdmission(committed!)])).toEqual([
+    { ruling: null, holds: [] },
+  ])
   const repeat = (runs: RunItem[]) =>
     callSet(
       database.pool,
@@ -120,9 +128,15 @@ test('an admission that is repeated after a lost reply is answered and admits no
       runs.map((run) => buildAdmission(run)),
       true,
     )
-  expect(await repeat([committed!])).toEqual([{ ruling: {} }])
-  expect(await repeat([committed!, fresh!])).toEqual([{ ruling: {} }, { ruling: null }])
-  expect(await repeat([committed!, fresh!])).toEqual([{ ruling: {} }, { ruling: {} }])
+  expect(await repeat([committed!])).toEqual([{ ruling: {}, holds: [] }])
+  expect(await repeat([committed!, fresh!])).toEqual([
+    { ruling: {}, holds: [] },
+    { ruling: null, holds: [] },
+  ])
+  expect(await repeat([committed!, fresh!])).toEqual([
+    { ruling: {}, holds: [] },
+    { ruling: {}, holds: [] },
+  ])
   expect(await readRuns([committed!, fresh!])).toHaveLength(2)
   expect(await readWallet(walletId)).toEqual({ available_micro: 80_000n, reserved_micro: 20_000n })
 })
@@ -141,12 +155,12 @@ test.each(['completed', 'failed'] as const)(
     const available = state === 'completed' ? 90_000n : 100_000n
     // The same admission is told what it was told before, and another one is refused.
     const repeated = await callSet(database.pool, 'admit_runs', [buildAdmission(ended!)], true)
-    expect(repeated).toEqual([{ ruling: {} }])
+    expect(repeated).toEqual([{ ruling: {}, holds: [] }])
     const rival = await callSet(database.pool, 'admit_runs', [buildAdmission(ended!, { admission: 'adm_rival' })], true)
     expect(rival).toEqual(['run_exists'])
     expect(await readWallet(walletId)).toEqual({ available_micro: available, reserved_micro: 0n })
     const batch = [buildAdmission(ended!, { admission: 'adm_rival' }), buildAdmission(fresh!)]
-    expect(await callSet(database.pool, 'admit_runs', batch, true)).toEqual(['run_exists', { ruling: null }])
+    expect(await callSet(database.pool, 'admit_runs', batch, true)).toEqual(['run_exists', { ruling: null, holds: [] }])
     expect(await readRuns([ended!, fresh!])).toEqual([
       { id: ended!.id, state },
       { id: fresh!.id, state: 'executing' },

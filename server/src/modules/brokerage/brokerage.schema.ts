@@ -3,6 +3,7 @@ import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { pageFields } from '../../platform/paging.ts'
 import { nullable, oneOf, pattern, plainName } from '../../platform/schema.ts'
 import { mandateField, payerFields, payerRecord } from '../governance/payer.schema.ts'
+import { CountersOpening } from '../receipts/receipts.schema.ts'
 import { INSTRUMENT_TYPES } from './broker.ts'
 import { SIDES } from './trade-request.ts'
 
@@ -158,6 +159,7 @@ export const RhReceipt = Type.Object(
     salt: Type.Optional(
       Type.String({ description: 'Random, so that nobody can guess what the public entry is the hash of.' }),
     ),
+    counters: Type.Optional(CountersOpening),
     receipt_url: Type.String({ description: 'The public entry of the transparency log that commits to this receipt.' }),
     attestation: Type.Object(
       {

@@ -1,7 +1,10 @@
+import type { CountedBy } from '@countersign/proof'
 import type { Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { AuditEvent, OutboxEvent } from '../../platform/outbox.ts'
+import { countedBy } from '../governance/counters/counted-by.ts'
+import { type CountersDraft, commitCounters } from '../receipts/receipts.ts'
 import type { Fill } from './broker.ts'
 import { findNewestReceiptHash, insertFills, insertReceipt, insertRun, markFinished } from './brokerage.store.ts'
 import { settleHolds } from './trade-holds.ts'
@@ -25,6 +28,7 @@ export type ReceiptCommitment = {
   agentId: string | null
   issuedAt: Date
   hash: string
+  counters: CountersDraft
 }
 
 export type OutcomeRecorderDeps = {
@@ -59,13 +63,16 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     run: TradeRun,
     outcome: { status: ReceiptStatus; reason: string | null; fills: readonly Fill[]; brokerOrderId: string | null },
     at: Date,
+    counted: readonly CountedBy[] = [],
   ): Promise<RhReceipt> => {
     const id = deps.ids.uuid()
+    const counters = { secret: deps.ids.salt(), counted }
     const { tenantId, agentId } = run
     const receipt = createReceipt(
       {
         id,
         salt: deps.ids.salt(),
+        counters: commitCounters(counters).opening,
         runId: run.id,
         tenantId: run.tenantId,
         ...outcome,
@@ -109,6 +116,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       agentId,
       issuedAt: at,
       hash,
+      counters,
     })
     return receipt
   }
@@ -190,13 +198,15 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     ): Promise<TradeRun> {
       const finishedRun: TradeRun = { ...run, ...outcome, updatedAt: at, finishedAt: at }
       await insertFills(tx, run.id, outcome.fills)
-      await settleHolds(tx, run, outcome.state === 'executed' ? sumFills(outcome.fills).grossMicro : null)
+      const { quantityE8, grossMicro } = sumFills(outcome.fills)
+      const isExecuted = outcome.state === 'executed'
+      await settleHolds(tx, run, isExecuted ? grossMicro : null)
       await postToLedger(tx, run, outcome.fills, at)
-      const { quantityE8 } = sumFills(outcome.fills)
-      const partial = outcome.state === 'executed' && quantityE8 < run.terms.quantityE8
+      const partial = isExecuted && quantityE8 < run.terms.quantityE8
       const status = partial ? 'partially_filled' : outcome.state
       const { reason, fills, brokerOrderId } = outcome
-      const receipt = await storeReceipt(tx, finishedRun, { status, reason, fills, brokerOrderId }, at)
+      const counted = isExecuted ? countedBy(run.holds, grossMicro) : []
+      const receipt = await storeReceipt(tx, finishedRun, { status, reason, fills, brokerOrderId }, at, counted)
       const auditId = deps.ids.next('aud')
       const storedRun =
         run.answerStatus === null ? { ...finishedRun, ...toFinalResponse(finishedRun, receipt, auditId) } : finishedRun

@@ -1,9 +1,10 @@
 import { callStepWithLocks } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { TradeAssessment } from '../governance/assess/assess-trade.ts'
+import type { StoredHold } from '../governance/counters/counted-by.ts'
 import type { RuleResult } from '../governance/rules/rule-result.ts'
 import { admitTradeStep, settleTradeStep } from './brokerage.steps.ts'
-import type { StoredHold, TradeRun } from './trade-run-record.ts'
+import type { TradeRun } from './trade-run-record.ts'
 
 /**
  * Holds what the trade may spend in every counter that applies, in the row of its run. It is called in the transaction

@@ -1,3 +1,4 @@
+import type { CountersOpening } from '@countersign/proof'
 import { canonicalJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { divideRounded, type Fill, type Instrument, notionalMicro, numberFromE8, type Quote } from './broker.ts'
@@ -52,6 +53,8 @@ export type ReceiptInput = {
   prevHash: string | null
   /** Makes the hash in the public log unguessable. */
   salt: string
+  /** Opens the public entry's commitment to the budgets and mandates that counted the trade. */
+  counters: CountersOpening
   /** The address of this receipt's entry in the public log. */
   receiptUrl: string
   createdAt: Date
@@ -120,6 +123,7 @@ function buildReceiptBody(input: ReceiptInput) {
   return {
     id: input.id,
     salt: input.salt,
+    counters: input.counters,
     run_id: input.runId,
     tenant_id: input.tenantId,
     instrument_type: terms.type as string,

@@ -1,3 +1,4 @@
+import type { StoredHold } from '../governance/counters/counted-by.ts'
 import type { RuleResult } from '../governance/rules/rule-result.ts'
 import type { ApprovalPayload } from './approval-payload.ts'
 import type { Instrument, Quote } from './broker.ts'
@@ -26,9 +27,6 @@ export type RunPolicy = {
 
 /** One approval of a run: by a key, or by the recipient of a channel. */
 export type TradeVote = { voter: string; at: string; selfApproved: boolean }
-
-/** What a run holds in one counter until its outcome is recorded. */
-export type StoredHold = { scope: string } & Record<string, unknown>
 
 /** One governed trade: a row of `rh_runs`. */
 export type TradeRun = {

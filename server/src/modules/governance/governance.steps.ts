@@ -1,8 +1,10 @@
+import type { CountersOpening } from '@countersign/proof'
 import { type Static, Type } from 'typebox'
 import { AuditInput, EventInput } from '../../platform/outbox.steps.ts'
 import { nullable, nullableText, oneOf, timestamp } from '../../platform/schema.ts'
 import { defineStep, type StepInput } from '../../platform/sql-step.ts'
 import { issueReceiptStep } from '../receipts/receipts.steps.ts'
+import type { StoredHold } from './counters/counted-by.ts'
 import { CounterNeed, HoldInput } from './counters/limit-hold-item.ts'
 import type { RuleResult } from './rules/rule-result.ts'
 
@@ -44,6 +46,10 @@ export const closePreauthStep = defineStep(
     check_at: nullable(timestamp),
     receipt: issueReceiptStep.input,
     receipt_salt: nullableText,
+    /** What opens the receipt's commitment to counters. */
+    receipt_counters: Type.Unsafe<CountersOpening>(Type.Record(Type.String(), Type.Unknown())),
+    /** The holds that the receipt was signed with; others are refused. */
+    holds: Type.Array(Type.Unsafe<StoredHold>(Type.Record(Type.String(), Type.Unknown()))),
     audit: AuditInput,
     events: Type.Array(EventInput),
   }),

@@ -17,6 +17,32 @@ export const ReceiptLog = Type.Object(
   { title: 'ReceiptLog', description: 'The place of the receipt in the public log, with its proof.' },
 )
 
+/** What opens a receipt's commitment to counters; `proof/` verifies it. */
+export const CountersOpening = Type.Object(
+  {
+    salt: Type.String({ description: 'Of the list' }),
+    items: Type.Array(
+      Type.Object({
+        counter: Type.String({ description: '`budget:<tenant>:<budget_id>` or `mandate:<mandate_id>:<constraint>`' }),
+        period: Type.String({ description: 'The window that the amount was counted in' }),
+        slice_ends_at: Type.Optional(
+          Type.String({ format: 'date-time', description: 'When it leaves a rolling window' }),
+        ),
+        measure: Type.Union([Type.Literal('money'), Type.Literal('count')]),
+        amount: Type.String({ description: 'Micro-USDC, or a number of payments' }),
+        salt: Type.String({
+          description: 'Of this counter in this receipt, so that it can be shown without the others',
+        }),
+      }),
+      { description: 'Every budget and mandate that counted the payment; none when it was not charged' },
+    ),
+  },
+  {
+    title: 'CountersOpening',
+    description: "Opens the receipt's `counters`: pass it to `verifyReceipt` as `opening.counters`.",
+  },
+)
+
 export const Receipt = Type.Object(
   {
     schema: Type.Literal('run-receipt/v1'),
@@ -43,6 +69,15 @@ export const Receipt = Type.Object(
         {
           description:
             'Which hashes are salted: SHA-256 of the text `<salt>.<name>.<plain hash>`. The salt is in `evidence` of the answer. Absent in older receipts, whose hashes are plain.',
+        },
+      ),
+    ),
+    counters: Type.Optional(
+      Type.Object(
+        { alg: Type.Literal('sha256-salted-list'), hash: Type.String() },
+        {
+          description:
+            'A salted commitment to the budgets and mandates that counted the payment, in which window and how much. It tells nobody which, how many, or whether another receipt has the same. What opens it is in `evidence.counters` of the answer. Absent in older receipts and in kinds that nothing counts.',
         },
       ),
     ),

@@ -195,6 +195,7 @@ test('private receipts of a run leave a chain of commitments in the public log, 
       agentId: null,
       issuedAt: fixture.clock.now(),
       hash: `sha256:${digit.repeat(64)}`,
+      counters: { secret: 'a secret of the test', counted: [] },
     })
   await commit('rcpt_1', '1')
   await commit('rcpt_2', '2')

@@ -6,6 +6,7 @@ import { toPage } from '../../platform/paging.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
 import type { AuditHeadDraft } from '../audit/audit.ts'
 import type { FindTransfers } from './check-settlement.ts'
+import type { CountersDraft } from './commit-counters.ts'
 import { type Explanation, explainReceipt } from './explain-receipt.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
 import type { Issuer } from './offer-receipt.ts'
@@ -21,6 +22,7 @@ import {
 import { type PublicReceipt, type ReceiptDraft, type SignedReceipt, signReceipt } from './sign-receipt.ts'
 import { createTransparencyLog } from './transparency-log.ts'
 
+export { type CountersDraft, commitCounters } from './commit-counters.ts'
 export { saltHashes } from './salt-hashes.ts'
 
 export type ReceiptsDeps = {
@@ -47,6 +49,7 @@ export type Commitment = {
   agentId: string | null
   issuedAt: Date
   hash: string
+  counters: CountersDraft
 }
 
 /** The members that are null in a receipt that is not about a paid run. */
@@ -118,7 +121,7 @@ export function createReceipts(deps: ReceiptsDeps) {
     },
 
     /** Puts the hash of a private receipt into the public log, so that it cannot be changed or backdated. */
-    async issueCommitment(tx: Tx, { receiptId, runId, tenantId, agentId, issuedAt, hash }: Commitment) {
+    async issueCommitment(tx: Tx, { receiptId, runId, tenantId, agentId, issuedAt, hash, counters }: Commitment) {
       const { row } = signReceipt(signer, {
         ...emptyMembers,
         receipt_id: receiptId,
@@ -127,6 +130,7 @@ export function createReceipts(deps: ReceiptsDeps) {
         agent_id: agentId,
         issued_at: issuedAt.toISOString(),
         output_hash: hash,
+        counters,
         prev_hash: await lastHashOfRun(tx, runId),
         tenant_id: tenantId,
       })

@@ -1,10 +1,10 @@
-import { COMMITMENT_ALG, type Commitment, type CommittedHash } from '@countersign/proof'
+import { COMMITMENT_ALG, type Commitment, type CommittedHash, type CountersOpening } from '@countersign/proof'
 import { sha256 } from '../../platform/canonical.ts'
 
 type Hashes = Record<CommittedHash, string | null>
 
 /** What opens a receipt: its own hashes, and the salt they were made with. Only the answer has it, never the receipt. */
-export type Evidence = Hashes & { salt?: string }
+export type Evidence = Hashes & { salt?: string; counters?: CountersOpening }
 
 /**
  * Salts plain hashes, so that nobody can find out by guessing what they are the hashes of. `proof/` defines the form and

@@ -1,6 +1,7 @@
-import type { Commitment } from '@countersign/proof'
+import type { Commitment, CountersCommitment } from '@countersign/proof'
 import { canonicalJson, sha256, writeMembers } from '../../platform/canonical.ts'
 import type { Signer } from '../../platform/keys.ts'
+import { type CountersDraft, commitCounters } from './commit-counters.ts'
 import type { ReceiptKind } from './receipt-kinds.ts'
 import type { ReceiptRow } from './receipts.steps.ts'
 import { commitmentOf, type Evidence, saltHashes } from './salt-hashes.ts'
@@ -27,6 +28,8 @@ export type ReceiptDraft = {
   output_hash: string | null
   /** Null when there is nothing to salt, and for runs admitted before receipts were salted: their hashes stay plain. */
   salt: string | null
+  /** Absent in kinds that no budget or mandate counts, and for what was admitted before receipts named counters. */
+  counters?: CountersDraft
   verification: Members | null
   settlement: Members | null
   /** The `row.hash` of the receipt before this one of the same run. */
@@ -42,9 +45,10 @@ export type ReceiptDraft = {
 export type ReceiptSignature = { alg: 'ed25519'; key_id: string; value: string }
 
 /** A receipt as the API returns it. `log` is null until the sequencer has placed the receipt in the log. */
-export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer' | 'salt'> & {
+export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer' | 'salt' | 'counters'> & {
   schema: 'run-receipt/v1'
   commitment?: Commitment
+  counters?: CountersCommitment
   signature: ReceiptSignature
   log: unknown
 }
@@ -56,8 +60,9 @@ export const MAX_RECEIPT_BYTES = 65_535
 
 /** Ed25519 signatures are deterministic: the same draft gives the same bytes, whichever process finishes the run. */
 export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt {
-  const evidence = saltHashes(draft)
-  const members = writeMembers(toPublicContent(draft, evidence))
+  const counters = draft.counters && commitCounters(draft.counters)
+  const evidence = { ...saltHashes(draft), ...(counters && { counters: counters.opening }) }
+  const members = writeMembers(toPublicContent(draft, evidence, counters?.commitment))
   const signature: ReceiptSignature = {
     alg: 'ed25519',
     key_id: signer.keyId,
@@ -102,7 +107,7 @@ function insertMember(members: readonly string[], member: string): string[] {
 export const payerKey = (payer: string): string => (/^0x/i.test(payer) ? payer.toLowerCase() : payer)
 
 /** Lists every public member, so that no other member of a draft can become public. */
-function toPublicContent(draft: ReceiptDraft, hashes: Evidence) {
+function toPublicContent(draft: ReceiptDraft, hashes: Evidence, counters: CountersCommitment | undefined) {
   const commitment = commitmentOf(hashes)
   return {
     schema: 'run-receipt/v1',
@@ -122,6 +127,7 @@ function toPublicContent(draft: ReceiptDraft, hashes: Evidence) {
     settlement: draft.settlement,
     prev_hash: draft.prev_hash,
     ...(commitment && { commitment }),
+    ...(counters && { counters }),
     ...(draft.charged !== undefined && { charged: draft.charged }),
     ...(draft.audit && { audit: draft.audit }),
   }

@@ -1,4 +1,5 @@
 import { usdcFromMicro } from '../../platform/money.ts'
+import { countedBy } from '../governance/counters/counted-by.ts'
 import { NETWORK } from '../payments/x402.ts'
 import type { PaidUnit } from './paid-unit.ts'
 
@@ -74,4 +75,10 @@ export function draftReceipt(unit: PaidUnit, receiptId: string, issuedAt: string
     },
     input_hash: unit.terms.input_hash,
   }
+}
+
+/** The commitment to the budgets and mandates that count a run, or to none when it was not charged. */
+export function draftCounters({ kind, terms, holds, priceMicro }: PaidUnit, charged: boolean) {
+  if (kind === 'topup' || terms.counter_salt === undefined) return {}
+  return { counters: { secret: terms.counter_salt, counted: charged ? countedBy(holds, priceMicro) : [] } }
 }

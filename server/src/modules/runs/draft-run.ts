@@ -44,6 +44,7 @@ export function draftRun(
     createdAt,
     deadlineAt: new Date(createdAt.getTime() + deadlineSecondsOf(deps, offer.agentId) * 1000),
     locks: unitLocks(id, walletId, assessment.locks, holds),
+    holds: [],
     terms: {
       settlement_id: settlementId,
       pending_id: pendingId,
@@ -63,6 +64,7 @@ export function draftRun(
       ruling: assessment.summary,
       input_hash: sha256(request.body.task),
       salt: deps.ids.salt(),
+      counter_salt: deps.ids.salt(),
       ...(request.respondAsync && { async: { takeovers: 0 } }),
     },
   }

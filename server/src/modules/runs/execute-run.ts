@@ -155,6 +155,7 @@ async function admitRun(
     const admission = await deps.steps.admit(item, locks, stepOwner(run))
     // Warnings are reported from the counters at admission, not from those of the assessment.
     if (admission.ruling) run.terms.ruling = admission.ruling
+    run.holds = admission.holds
     return 'admitted'
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error

@@ -1,4 +1,5 @@
 import type { AssessmentSummary } from '../governance/assess/assessment.ts'
+import type { StoredHold } from '../governance/counters/counted-by.ts'
 import type { OutputCheck } from '../verification/verification.ts'
 
 /** The fields that a run and a top-up share, as transaction A writes them. */
@@ -20,6 +21,8 @@ type Unit = {
   deadlineAt: Date
   /** The locks that every step of this run takes: its own, and those of the limits it holds. */
   locks: string[]
+  /** What the run holds in counters, as its admission counted it; none before it is admitted. */
+  holds: readonly StoredHold[]
 }
 
 export type Run = Unit & { kind: 'run' | 'loop'; request: RunBody }
@@ -56,6 +59,8 @@ export type RunTerms = {
   input_hash: string
   /** Opens the hashes of the unit's receipts. Absent in units admitted before receipts were salted. */
   salt?: string
+  /** The salts of its receipt's counters are derived from this. Absent in units admitted before receipts named counters. */
+  counter_salt?: string
   /** Of a run whose caller does not wait for it; `takeovers` counts the processes that died over it. */
   async?: { takeovers: number }
 }

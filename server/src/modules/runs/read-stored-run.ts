@@ -1,3 +1,4 @@
+import type { StoredHold } from '../governance/counters/counted-by.ts'
 import type { ExactPayment, PaymentTerms } from '../payments/facilitator.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
 import { unitLocks } from './draft-run.ts'
@@ -25,6 +26,7 @@ type UnitRow = Pick<
 /** Rebuilds the unit that `draftRun` or a top-up wrote into this row. */
 export function toPaidUnit(row: UnitRow): PaidUnit {
   const terms = row.terms as RunTerms
+  const holds = (row.holds ?? []) as StoredHold[]
   return {
     id: row.id,
     tenantId: row.tenant_id,
@@ -40,7 +42,8 @@ export function toPaidUnit(row: UnitRow): PaidUnit {
     admission: row.admission!,
     createdAt: row.created_at,
     deadlineAt: row.deadline_at,
-    locks: unitLocks(row.id, terms.wallet_id, terms.locks ?? [], (row.holds ?? []) as { scope: string }[]),
+    locks: unitLocks(row.id, terms.wallet_id, terms.locks ?? [], holds),
+    holds,
     // `kind` and `request` were written together, so they match.
     ...({ kind: row.kind, request: row.request } as Pick<PaidUnit, 'kind' | 'request'>),
   } as PaidUnit

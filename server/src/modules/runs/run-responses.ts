@@ -5,6 +5,7 @@ import type { Evidence } from '../receipts/salt-hashes.ts'
 import type { SignedReceipt } from '../receipts/sign-receipt.ts'
 import {
   type AssertedBy,
+  draftCounters,
   draftReceipt,
   pricingOf,
   receiptSettlement,
@@ -117,6 +118,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
   const assertedBy = settlement.method === 'x402' && failure.stage === 'settle' ? deps.payments.assertedBy : 'ledger'
   const signed = deps.receipts.sign({
     ...draftReceipt(unit, deps.ids.next('rcpt'), at),
+    ...draftCounters(unit, false),
     kind: 'failure',
     charged: false,
     output_hash: null,
@@ -233,6 +235,7 @@ function signCompletion(
   const { provider, model, mode, fallbacks } = result.execution
   return deps.receipts.sign({
     ...draftReceipt(run, result.receipt_id, result.issued_at),
+    ...draftCounters(run, true),
     kind: run.kind,
     charged: true,
     output_hash: result.output_hash,

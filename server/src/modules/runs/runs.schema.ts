@@ -4,6 +4,7 @@ import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { cursorParameter } from '../../platform/paging.ts'
 import { nullable } from '../../platform/schema.ts'
 import { mandateField, payerFields } from '../governance/payer.schema.ts'
+import { CountersOpening } from '../receipts/receipts.schema.ts'
 
 const Usdc = Type.Number({ minimum: 0 })
 const shortText = Type.String({ minLength: 1, maxLength: 200 })
@@ -166,6 +167,7 @@ const Evidence = Type.Object({
   input_hash: Type.String(),
   output_hash: Type.String(),
   salt,
+  counters: Type.Optional(CountersOpening),
 })
 
 const EvidenceWithoutOutput = Type.Object({
@@ -173,6 +175,7 @@ const EvidenceWithoutOutput = Type.Object({
   input_hash: nullable(Type.String()),
   output_hash: nullable(Type.String()),
   salt,
+  counters: Type.Optional(CountersOpening),
 })
 
 const mandateUsed = nullable(Type.String({ description: 'The mandate that the payment used.' }))

@@ -3,6 +3,7 @@ import { AuditInput, EventInput, JournalAudit, JournalEvent } from '../../platfo
 import { nullable, nullableNumber, nullableText, timestamp } from '../../platform/schema.ts'
 import { defineSetStep, defineStep, type StepInput } from '../../platform/sql-step.ts'
 import type { AssessmentSummary } from '../governance/assess/assessment.ts'
+import type { StoredHold } from '../governance/counters/counted-by.ts'
 import { CounterNeed, HoldInput } from '../governance/counters/limit-hold-item.ts'
 import { EscrowEndInput, EscrowHoldInput, LedgerInput, PayoutEndInput, PayoutInput } from '../ledger/ledger.steps.ts'
 import { writeMemoryStep } from '../memory/memory.steps.ts'
@@ -77,8 +78,11 @@ export const admitRunsStep = defineSetStep(
     result: nullable(stored),
     next_attempt_at: nullable(timestamp),
   }),
-  /** The ruling when the counters at admission changed it. */
-  Type.Object({ ruling: nullable(Type.Unsafe<AssessmentSummary>(stored)) }),
+  /** The ruling when the counters at admission changed it, and what the run holds in them, with what its pre-authorisation held. */
+  Type.Object({
+    ruling: nullable(Type.Unsafe<AssessmentSummary>(stored)),
+    holds: Type.Array(Type.Unsafe<StoredHold>(stored)),
+  }),
 )
 
 export const keepRunsStep = defineSetStep(

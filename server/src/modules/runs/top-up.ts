@@ -136,6 +136,7 @@ function draftTopUp(deps: RunDeps, request: TopUpRequest, payer: string): TopUp 
     createdAt,
     deadlineAt: new Date(createdAt.getTime() + deps.deadlineSeconds * 1000),
     locks: unitLocks(id, request.walletId, [], []),
+    holds: [],
     terms: {
       settlement_id: settlementId,
       pending_id: pendingId,

@@ -902,6 +902,7 @@ export type Preauths = {
   correction_reason: string | null
   settlement_checks: Generated<number>
   settlement_check_at: Date | null
+  receipt_counters: unknown
 }
 
 export type Receipts = {

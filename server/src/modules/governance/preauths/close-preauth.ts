@@ -11,6 +11,7 @@ import { conflict, forbidden, invalid, notFound } from '../../../platform/proble
 import type { ChainReader, Hex, MinedTransfer } from '../../payments/facilitator.ts'
 import type { Receipts } from '../../receipts/receipts.ts'
 import { isAddress } from '../assess/payment-facts.ts'
+import { countedBy, type StoredHold } from '../counters/counted-by.ts'
 import { type ClosePreauthItem, closePreauthStep, type settlementStatuses } from '../governance.steps.ts'
 import { findPreauth, isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
 import { isOwnMerchant } from '../rules/payee-names.ts'
@@ -246,12 +247,14 @@ export async function closePreauth(
   const salt = row.request_hash === null ? null : deps.ids.salt()
   const payer = evidence?.transfers.find((transfer) => transfer.value === chargedMicro)?.from.toLowerCase() ?? row.payer
   const statement = statementOf(report, verified)
+  const holds = row.holds as StoredHold[]
   const draft = draftReceipt(row, { ...report, ...statement, payer, selfApproved: await isSelfApproved(tx, row) }, at)
   const receipt = deps.receipts.sign({
     ...draft,
     receipt_id: deps.ids.next('rcpt'),
     verification: { verified_onchain: verified, late: at >= row.close_by! },
     salt,
+    counters: { secret: deps.ids.salt(), counted: outcome === 'settled' ? countedBy(holds, chargedMicro) : [] },
   })
   const eventData = {
     preauth_id: row.id,
@@ -289,6 +292,8 @@ export async function closePreauth(
       statement.status === 'reported' && canBeChecked ? new Date(at.getTime() + FIRST_CHECK_MS).toISOString() : null,
     receipt: receipt.row,
     receipt_salt: salt,
+    receipt_counters: receipt.evidence.counters!,
+    holds,
     audit: {
       id: deps.ids.next('aud'),
       tenant_id: row.tenant_id,
@@ -326,7 +331,7 @@ export async function closePreauth(
           reason: null,
           receipt_url: `/api/receipts/${receipt.row.id}`,
         },
-        evidence: salt === null ? null : receipt.evidence,
+        evidence: receipt.evidence,
         receipt_url: `/api/receipts/${receipt.row.id}`,
         receipt: receipt.receipt,
       },
@@ -335,6 +340,8 @@ export async function closePreauth(
     if (!(error instanceof StepRefused)) throw error
     if (error.message === 'transaction_used')
       throw conflict('This transaction has been reported for another pre-authorisation.')
+    if (error.message === 'holds_changed')
+      throw conflict('This pre-authorisation has changed just now. Close it again.')
     throw conflict(
       `This pre-authorisation is ${error.message.replace('preauth_', '').replaceAll('_', ' ')}; it cannot be closed.`,
     )

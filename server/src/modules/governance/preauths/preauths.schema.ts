@@ -191,7 +191,11 @@ export const PreauthClosed = Type.Object(
     verified_onchain: nullable(Type.Boolean({ description: 'null: no chain was queried, or none could be.' })),
     transaction: nullable(Type.String()),
     settlement: PreauthSettlement,
-    evidence: nullable(openObject('The hashes of the receipt and the salt that opens them; null when it has none.')),
+    evidence: nullable(
+      openObject(
+        'The hashes of the receipt with the salt that opens them, and `counters`: what opens its commitment to the budgets and mandates that counted it. Null when it has neither.',
+      ),
+    ),
     receipt_url: Type.String(),
     receipt: openObject('The signed receipt.'),
   },

@@ -436,10 +436,11 @@ function toSettlement(row: PreauthRow) {
 }
 
 /** What opens the receipt of the close, for a tenant that lost the answer. */
-const closeEvidence = ({ request_hash, receipt_salt: salt }: PreauthRow) =>
-  salt === null || request_hash === null
-    ? null
-    : saltHashes({ salt, request_hash, input_hash: null, output_hash: null })
+function closeEvidence({ request_hash, receipt_salt: salt, receipt_counters: counters }: PreauthRow) {
+  if (salt === null && counters === null) return null
+  const hashes = saltHashes({ salt, request_hash, input_hash: null, output_hash: null })
+  return { ...hashes, ...(counters !== null && { counters }) }
+}
 
 function toDecision(row: PreauthRow): 'approved' | 'rejected' | 'review_required' {
   if (row.status === 'pending_approval') return 'review_required'
