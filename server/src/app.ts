@@ -445,7 +445,16 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     ledgerRoutes(app, { ledger, wallets, escrow, payouts })
     topUpRoutes(app, createTopUp(runDeps))
     receiptsRoutes(app, receipts)
-    routingRoutes(app, createRouteAdvice({ routing, catalog, assess: governance.assess, issueQuote: quotes.issue }))
+    routingRoutes(
+      app,
+      createRouteAdvice({
+        routing,
+        catalog,
+        assess: governance.assess,
+        issueQuote: quotes.issue,
+        laneMode: () => runDeps.lane.mode,
+      }),
+    )
     observe.routes(app)
     governance.routes(app)
     memory.routes(app)

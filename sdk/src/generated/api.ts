@@ -535,7 +535,7 @@ export interface paths {
         put?: never;
         /**
          * Route, execute, verify, settle and attest one task
-         * @description Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. With `Prefer: respond-async` the answer to a payment is 202 at once, and `Location` has the run. Needs a payment; an `X-API-Key` is optional.
+         * @description Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. With `Prefer: respond-async` the answer to a payment is 202 at once, and `Location` has the run. A task that plainly asks for a translation or an image is 400 with `code: "lane_cannot"` and `needed` where the lanes have no model, before payment. Needs a payment; an `X-API-Key` is optional.
          */
         post: operations["run"];
         delete?: never;
@@ -555,7 +555,7 @@ export interface paths {
         put?: never;
         /**
          * The execution primitive below a run
-         * @description One call of one lane, without routing and orchestration. Paid by x402 at the base price of the lane; without an `agent_id` the default lane works. Needs a payment; an `X-API-Key` is optional.
+         * @description One call of one lane, without routing and orchestration. Paid by x402 at the base price of the lane; without an `agent_id` the default lane works. `lane_cannot` as for a run. Needs a payment; an `X-API-Key` is optional.
          */
         post: operations["loop"];
         delete?: never;
@@ -5672,6 +5672,8 @@ export interface components {
                 signature: string;
             } | null;
             routing_version: string;
+            /** @description How the lanes of this service work: `offline` by rule, `live` with a model. An offline lane refuses a plain request for a translation or an image on POST /api/run and /api/loop, before payment. */
+            lane_mode: "offline" | "live";
         };
         RoutingIntelRequest: {
             task: string;
@@ -5685,6 +5687,8 @@ export interface components {
             confidence: number;
             reason: string;
             routing_version: string;
+            /** @description How the lanes of this service work: `offline` by rule, `live` with a model. An offline lane refuses a plain request for a translation or an image on POST /api/run and /api/loop, before payment. */
+            lane_mode: "offline" | "live";
         };
         Run: {
             run_id: string;
@@ -6401,6 +6405,8 @@ export interface components {
             quote?: string;
             /** @description How long a payment must still be valid when it arrives, so that it outlives the work. Signed for `maxTimeoutSeconds`, it may be sent until two and a half minutes later. */
             min_validity_seconds: number;
+            /** @description How the lanes of this service work: `offline` by rule, `live` with a model. */
+            lane_mode?: "offline" | "live";
             /** @description Only for a call with neither body nor content type. */
             price_range?: {
                 min_usdc: number;
@@ -14594,7 +14600,8 @@ export interface operations {
                      *         "expires_at": "2026-11-16T10:30:00.000Z",
                      *         "signature": "signature"
                      *       },
-                     *       "routing_version": "3"
+                     *       "routing_version": "3",
+                     *       "lane_mode": "offline"
                      *     }
                      */
                     "application/json": components["schemas"]["RouteResponse"];
@@ -14705,7 +14712,8 @@ export interface operations {
                      *       "routing_posture": "explicit",
                      *       "confidence": 0.92,
                      *       "reason": "Above the usual amount",
-                     *       "routing_version": "3"
+                     *       "routing_version": "3",
+                     *       "lane_mode": "offline"
                      *     }
                      */
                     "application/json": components["schemas"]["RoutingIntelResponse"];

@@ -12,6 +12,7 @@ export type ProblemCode =
   | 'conflict'
   | 'payment_used'
   | 'field_required'
+  | 'lane_cannot'
   | 'expired'
   | 'too_large'
   | 'unsupported_media_type'

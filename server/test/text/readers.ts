@@ -6,6 +6,7 @@ const LANES = ['analyst', 'coder', 'comedian', 'researcher', 'strategist', 'supp
 /** Everything that reads a caller's text, or a model's. */
 export const READERS = [
   ...LANES.map((name) => `lane ${name}`),
+  'limits of offline lanes',
   'router',
   'verification of a task',
   'verification of an output',
@@ -23,12 +24,14 @@ export async function openReaders() {
     (url) => url.includes('/server/src/') || /@babel\/parser|@lezer|pgsql-ast-parser|nearley|moo/.test(url),
   )
   const { runOfflineTask } = await import('../../src/adapters/lanes/offline-task.ts')
+  const { findOutOfReach } = await import('../../src/adapters/lanes/offline/out-of-reach.ts')
   const { verifyOutput } = await import('../../src/modules/verification/verification.ts')
   const { extractFeatures } = await import('../../src/modules/routing/features.ts')
   const readers = new Map<string, (text: string) => unknown>([
     ...LANES.map(
       (worker) => [`lane ${worker}`, (task: string) => runOfflineTask({ worker, task, context: [] })] as const,
     ),
+    ['limits of offline lanes', findOutOfReach],
     ['router', extractFeatures],
     [
       'verification of a task',

@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { extname } from 'node:path'
-import type { Lane, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
+import type { Lane, LaneObstacle, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
 import { createThreadPool, type ThreadPool, type ThreadResult } from '../../platform/thread-pool.ts'
+import { findOutOfReach, type OutOfReach } from './offline/out-of-reach.ts'
 import { type OfflineInput, type OfflineOutput, runWithoutParsers, workerName } from './offline-task.ts'
 
 /** Increased whenever an offline lane may give a different output for the same task: a verifier compares within one version. */
@@ -12,6 +13,18 @@ const MAX_INLINE_CHARACTERS = 2_000
 const MAX_WAITING = 1_024
 /** Every reader is linear and has a budget of steps, so that only a fault in a parser of code can take this long. */
 const DEADLINE_MS = 5_000
+
+const OBSTACLES: Record<OutOfReach | 'none', LaneObstacle | undefined> = {
+  none: undefined,
+  translation: {
+    message: 'This task asks for a translation, and the lanes of this service work by rule, without a model.',
+    needed: 'A service whose `lane_mode` is `live`: one with a language model behind its lanes.',
+  },
+  image: {
+    message: 'This task asks for an image, and the lanes of this service answer with text.',
+    needed: 'A service that makes images.',
+  },
+}
 
 export type OfflinePool = ThreadPool<OfflineInput, OfflineOutput>
 
@@ -34,6 +47,7 @@ export function createOfflineLane(pool: OfflinePool = createOfflinePool()): Lane
     name: 'offline',
     mode: 'offline',
     version: (agentId) => modelName(workerName(agentId)),
+    findObstacle: (task) => OBSTACLES[findOutOfReach(task) ?? 'none'],
     execute: async (task: LaneTask) => {
       if (task.signal.aborted) return failure('timeout', 'The deadline passed before the lane started.')
       const worker = workerName(task.agentId)

@@ -128,6 +128,8 @@ export type ChallengeInput = {
   quote?: string
   /** The highest price of such a call; the terms have the lowest. */
   maxAmountMicro?: bigint
+  /** How the lane that would do the work works; absent where no lane is paid for. */
+  laneMode?: 'offline' | 'live' | undefined
   /** How the call is made, for indexes of version 1. */
   inputDescription?: Record<string, unknown>
   resource: { url: string; description: string }
@@ -143,6 +145,7 @@ export function buildChallenge({
   terms,
   quote,
   maxAmountMicro,
+  laneMode,
   inputDescription,
   resource,
   refusal,
@@ -154,6 +157,7 @@ export function buildChallenge({
   const range = maxAmountMicro === undefined ? undefined : { min_amount: amount, max_amount: maxAmountMicro.toString() }
   const message = refusal?.message ?? describePrice(terms.amountMicro, maxAmountMicro)
   const { name, version } = terms.extra
+  const mode = laneMode && { lane_mode: laneMode }
   const development = isDevelopmentChain ? { development: true } : {}
   const v2Challenge = {
     x402Version: 2,
@@ -167,7 +171,7 @@ export function buildChallenge({
         amount,
         payTo: terms.payTo,
         maxTimeoutSeconds: terms.maxTimeoutSeconds,
-        extra: { name, version, ...(quote && { quote }), ...range, ...development },
+        extra: { name, version, ...(quote && { quote }), ...range, ...mode, ...development },
       },
     ],
     extensions: { ...extensions, ...paymentIdentifierOffer },
@@ -181,6 +185,7 @@ export function buildChallenge({
       price_usdc: usdcFromMicro(terms.amountMicro),
       amount,
       ...(quote && { quote }),
+      ...mode,
       min_validity_seconds: minValiditySeconds(terms),
       ...(range && {
         price_range: {

@@ -27,7 +27,7 @@ const issueQuote: IssueQuote = (draft) => {
 }
 
 const createTestAdvice = (assess: Assess = allowAll) =>
-  createRouteAdvice({ routing: createRouting({ catalog }), catalog, assess, issueQuote })
+  createRouteAdvice({ routing: createRouting({ catalog }), catalog, assess, issueQuote, laneMode: () => 'offline' })
 
 async function startApp(assess: Assess = allowAll) {
   const clock = createTestClock()

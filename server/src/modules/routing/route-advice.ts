@@ -67,6 +67,8 @@ export type RouteAdviceDeps = {
   catalog: { find(agentId: string): Lane | undefined; all(): readonly Lane[]; version(): string }
   assess: Assess
   issueQuote: IssueQuote
+  /** `offline` lanes work by rule, `live` ones ask a model. */
+  laneMode(): 'offline' | 'live'
 }
 
 export type RouteAdvice = ReturnType<typeof createRouteAdvice>
@@ -133,6 +135,7 @@ export function createRouteAdvice(deps: RouteAdviceDeps) {
       confidence: choice.confidence,
       reason: choice.reason,
       routing_version: choice.routingVersion,
+      lane_mode: deps.laneMode(),
     }
   }
 
@@ -147,6 +150,7 @@ const toExplanation = (deps: RouteAdviceDeps, body: RouteBody, choice: LaneChoic
   signals: choice.signals,
   alternatives: choice.alternatives,
   routing_version: choice.routingVersion,
+  lane_mode: deps.laneMode(),
 })
 
 /** The choice as it reads when the substitute is used: the lane that was over the budget becomes an alternative. */

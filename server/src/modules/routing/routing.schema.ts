@@ -66,6 +66,11 @@ const Confidence = Type.Number({
   description: 'How often the router is right when it is this sure.',
 })
 
+const LaneMode = Type.Union([Type.Literal('offline'), Type.Literal('live')], {
+  description:
+    'How the lanes of this service work: `offline` by rule, `live` with a model. An offline lane refuses a plain request for a translation or an image on POST /api/run and /api/loop, before payment.',
+})
+
 export const RouteResponse = Type.Object(
   {
     route_id: Type.String({ description: 'The same question and versions have the same id.' }),
@@ -94,6 +99,7 @@ export const RouteResponse = Type.Object(
       ),
     ),
     routing_version: Type.String(),
+    lane_mode: LaneMode,
   },
   { title: 'RouteResponse' },
 )
@@ -108,6 +114,7 @@ export const RoutingIntelResponse = Type.Object(
     confidence: Confidence,
     reason: Type.String(),
     routing_version: Type.String(),
+    lane_mode: LaneMode,
   },
   { title: 'RoutingIntelResponse' },
 )

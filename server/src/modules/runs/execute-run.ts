@@ -53,6 +53,7 @@ export const createExecuteRun = (deps: RunDeps) => {
       (await findApprovedResponse(deps, request)) ??
       (request.body.payment ? undefined : await findUnansweredResponse(deps, request))
     if (storedResponse) return storedResponse
+    requireAbleLane(deps, request)
 
     const offer = chooseOffer(deps, request)
     deps.afterStep('route')
@@ -108,6 +109,18 @@ async function completeAudit(deps: RunDeps, request: PaidRequest, response: RunR
   const { run_id } = JSON.parse(response.body) as { run_id: string }
   const isRepeatable = request.paid !== undefined || request.idempotencyKey !== undefined
   throw auditPending({ run_id }, `/api/runs/${run_id}`, isRepeatable)
+}
+
+/** A lane that knows that it cannot do a task says so before anything is paid, whoever pays and whatever was quoted. */
+function requireAbleLane(deps: Pick<RunDeps, 'lane'>, { body }: PaidRequest) {
+  const obstacle = deps.lane.findObstacle?.(body.task)
+  if (!obstacle) return
+  const { message, needed } = obstacle
+  throw new Problem('invalid_request', `${message} Nothing was charged. Needed: ${needed}`, {
+    status: 400,
+    code: 'lane_cannot',
+    extra: { lane_mode: deps.lane.mode, needed },
+  })
 }
 
 /** Checked before the 402: a guest would pay for memory and get none. */

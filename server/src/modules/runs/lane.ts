@@ -34,5 +34,9 @@ export type Lane = {
   mode: 'live' | 'offline'
   /** Changes with whatever may change what a lane answers: its own version, its models, its prompt. */
   version?(agentId: string): string
+  /** What keeps this lane from a task of this kind, and what would be needed; read before anything is paid. */
+  findObstacle?(task: string): LaneObstacle | undefined
   execute(task: LaneTask): Promise<LaneResult>
 }
+
+export type LaneObstacle = { message: string; needed: string }

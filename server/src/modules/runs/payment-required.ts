@@ -36,9 +36,11 @@ export function paymentRequiredResponse(deps: RunDeps, request: PricedRequest, r
     ...deps.offerReceipt.offered(url, terms),
     ...(hasPaidInput(request.kind) && inputExtension(request.kind)),
   }
+  const laneMode = hasPaidInput(request.kind) ? deps.lane.mode : undefined
   const { headers, body } = buildChallenge({
     terms,
     quote: token,
+    laneMode,
     resource: { url, description },
     refusal,
     extensions,
@@ -52,7 +54,7 @@ export function paymentRequiredResponse(deps: RunDeps, request: PricedRequest, r
  * could be bound to, so it has neither, and nothing is stored.
  */
 export function probeResponse(
-  deps: Pick<RunDeps, 'payments' | 'priceRange' | 'publicUrl'>,
+  deps: Pick<RunDeps, 'lane' | 'payments' | 'priceRange' | 'publicUrl'>,
   kind: PaidInput,
   requestId: string,
 ): RunResponse {
@@ -60,6 +62,7 @@ export function probeResponse(
   const { headers, body } = buildChallenge({
     terms: deps.payments.termsFor(minMicro),
     maxAmountMicro: maxMicro,
+    laneMode: deps.lane.mode,
     inputDescription: inputDescriptionV1(kind),
     resource: {
       url: `${deps.publicUrl()}/api/${kind}`,

@@ -103,7 +103,7 @@ export function runsRoutes(
         tags: ['Execution'],
         summary: 'Route, execute, verify, settle and attest one task',
         description:
-          'Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. With `Prefer: respond-async` the answer to a payment is 202 at once, and `Location` has the run.',
+          'Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged. With `Prefer: respond-async` the answer to a payment is 202 at once, and `Location` has the run. A task that plainly asks for a translation or an image is 400 with `code: "lane_cannot"` and `needed` where the lanes have no model, before payment.',
         body: RunRequest,
         response: { 200: RunSuccessResponse, ...paidResponses },
         ...paymentInfo(priceRange('run')),
@@ -126,7 +126,7 @@ export function runsRoutes(
         tags: ['Execution'],
         summary: 'The execution primitive below a run',
         description:
-          'One call of one lane, without routing and orchestration. Paid by x402 at the base price of the lane; without an `agent_id` the default lane works.',
+          'One call of one lane, without routing and orchestration. Paid by x402 at the base price of the lane; without an `agent_id` the default lane works. `lane_cannot` as for a run.',
         body: LoopRequest,
         response: { 200: LoopSuccessResponse, ...paidResponses },
         ...paymentInfo(priceRange('loop')),

@@ -288,6 +288,11 @@ export const PaymentRequiredResponse = Type.Object(
       description:
         'How long a payment must still be valid when it arrives, so that it outlives the work. Signed for `maxTimeoutSeconds`, it may be sent until two and a half minutes later.',
     }),
+    lane_mode: Type.Optional(
+      Type.Union([Type.Literal('offline'), Type.Literal('live')], {
+        description: 'How the lanes of this service work: `offline` by rule, `live` with a model.',
+      }),
+    ),
     price_range: Type.Optional(
       Type.Object(
         { min_usdc: Usdc, max_usdc: Usdc, min_amount: Type.String(), max_amount: Type.String() },
