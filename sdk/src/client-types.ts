@@ -113,14 +113,23 @@ export type LoopResult = PaidResult & { output: string; loop: LoopSuccessRespons
 export type TopUpResult = PaidResult & { topUp: TopUpResponse }
 
 /** A run that goes on without a connection. With the same idempotency key `startRun` returns it again, after a restart too. */
-export type StartedRun = {
+export type StartedRun = Started<RunResult>
+export type StartedLoop = Started<LoopResult>
+
+export type EventOptions = {
+  signal?: AbortSignal
+  /** Called with the whole text so far, of a run that is paid from a wallet and has `accept_unverified`. A retry begins anew. */
+  onText?: (text: string) => void
+}
+
+export type Started<Result> = {
   runId: string
   idempotencyKey: string
   /** Its states, each once, until it has ended; a connection that drops is resumed. */
-  events(options?: { signal?: AbortSignal }): AsyncIterable<RunEvent>
+  events(options?: EventOptions): AsyncIterable<RunEvent>
   /** Waits for the answer and verifies its receipt. Throws `RunFailed` when nothing was charged. An hour by default. */
-  result(options?: { deadlineMs?: number; signal?: AbortSignal }): Promise<RunResult>
-  /** Ends it before its work is done: nothing is charged. Throws a `CountersignError` with status 409 when it is too late. */
+  result(options?: { deadlineMs?: number; signal?: AbortSignal }): Promise<Result>
+  /** Ends it before its work is done: nothing is charged, unless text of it was shown. Throws a `CountersignError` with status 409 when it is too late. */
   cancel(options?: { signal?: AbortSignal }): Promise<RunCancelled>
 }
 
@@ -159,6 +168,7 @@ export type PaidCalls = {
   run(request: RunRequest, options?: CallOptions): Promise<RunResult>
   /** Starts a run that may take long and returns as soon as the service has accepted it. */
   startRun(request: RunRequest, options?: CallOptions): Promise<StartedRun>
+  startLoop(request: LoopRequest, options?: CallOptions): Promise<StartedLoop>
   loop(request: LoopRequest, options?: CallOptions): Promise<LoopResult>
   topUp(walletId: string, request: TopUpRequest, options?: CallOptions): Promise<TopUpResult>
   /** Finishes the calls in the store that began and did not end, for example because the process was killed. */

@@ -2,11 +2,12 @@ import { memoryStore } from './call-store.ts'
 import type {
   CallOptions,
   ClientOptions,
+  EventOptions,
   LoopResult,
   PaidCalls,
   ResumedCall,
   RunResult,
-  StartedRun,
+  Started,
   TopUpResult,
 } from './client-types.ts'
 import type {
@@ -51,7 +52,7 @@ const RESULT_PATIENCE_MS = 60 * 60_000
 
 /** Waits for the last event. Without a stream the answer is asked for again and again, which takes longer and is as good. */
 async function untilEnded(
-  events: StartedRun['events'],
+  events: Started<unknown>['events'],
   deadlineMs: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
@@ -86,12 +87,11 @@ export function createClient(options: ClientOptions) {
   const make = async <T>(call: PaidCall, callOptions?: CallOptions, maySign?: boolean): Promise<T> =>
     (await toResult(call, await calls.execute(call, callOptions, { maySign }))) as T
 
-  const startRun = async (request: RunRequest, callOptions?: CallOptions): Promise<StartedRun> => {
-    const call: PaidCall = { kind: 'run', path: '/api/run', body: withWallet(request) }
+  const start = async <Result>(call: PaidCall, callOptions?: CallOptions): Promise<Started<Result>> => {
     const { body, idempotencyKey } = await calls.execute(call, callOptions, { startOnly: true })
     const runId = String(body.run_id)
     const headers: Record<string, string> = typeof body.token === 'string' ? { 'x-run-token': body.token } : {}
-    const events = (eventOptions?: { signal?: AbortSignal }) => readRunEvents(transport, runId, eventOptions)
+    const events = (eventOptions?: EventOptions) => readRunEvents(transport, runId, eventOptions)
     return {
       runId,
       idempotencyKey,
@@ -99,7 +99,7 @@ export function createClient(options: ClientOptions) {
       async result({ deadlineMs = RESULT_PATIENCE_MS, signal } = {}) {
         const deadline = Date.now() + deadlineMs
         await untilEnded(events, deadlineMs, signal)
-        return make<RunResult>(call, { idempotencyKey, deadlineMs: Math.max(deadline - Date.now(), 0), signal }, false)
+        return make<Result>(call, { idempotencyKey, deadlineMs: Math.max(deadline - Date.now(), 0), signal }, false)
       },
       cancel: ({ signal } = {}) =>
         transport.request('post', '/api/runs/{id}/cancel', {
@@ -116,7 +116,10 @@ export function createClient(options: ClientOptions) {
       : { ...request }
 
   const paidCalls: PaidCalls = {
-    startRun,
+    startRun: (request, callOptions) =>
+      start<RunResult>({ kind: 'run', path: '/api/run', body: withWallet(request) }, callOptions),
+    startLoop: (request, callOptions) =>
+      start<LoopResult>({ kind: 'loop', path: '/api/loop', body: withWallet(request) }, callOptions),
     run: (request, callOptions) =>
       make<RunResult>({ kind: 'run', path: '/api/run', body: withWallet(request) }, callOptions),
     loop: (request, callOptions) =>

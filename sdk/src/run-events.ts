@@ -1,3 +1,4 @@
+import type { EventOptions } from './client-types.ts'
 import { CountersignError } from './errors.ts'
 import type { RunEvent } from './generated/api.ts'
 import { isObject, type Transport } from './http.ts'
@@ -7,7 +8,7 @@ import { retryDelayMs, sleep } from './retry.ts'
 const SILENCE_MS = 45_000
 /** After this many connections in a row without an event it is an error: about a minute. */
 const MAX_FAILURES = 15
-/** No stream sends more than a few short events. */
+/** An event has at most some thousand characters. */
 const MAX_STREAM_CHARACTERS = 64 * 1024
 
 /**
@@ -17,16 +18,22 @@ const MAX_STREAM_CHARACTERS = 64 * 1024
 export async function* readRunEvents(
   transport: Transport,
   runId: string,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal, onText }: EventOptions = {},
 ): AsyncGenerator<RunEvent, void, undefined> {
   let lastId: string | undefined
+  let text = ''
   for (let attempt = 1; ; attempt++) {
     let failure: unknown
     try {
-      for await (const { id, data } of openStream(transport, runId, lastId, signal)) {
+      for await (const event of openStream(transport, runId, lastId, signal)) {
         attempt = 1
-        lastId = id
-        yield data
+        if (event.name === 'text') {
+          text = text.slice(0, event.data.offset) + event.data.text
+          onText?.(text)
+        } else {
+          lastId = event.id
+          yield event.data
+        }
       }
     } catch (error) {
       if (signal?.aborted || !isTransient(error)) throw error
@@ -49,7 +56,7 @@ async function* openStream(
   runId: string,
   lastId: string | undefined,
   signal: AbortSignal | undefined,
-): AsyncGenerator<{ id: string; data: RunEvent }, void, undefined> {
+): AsyncGenerator<StreamEvent, void, undefined> {
   const silence = new AbortController()
   const restart = () => setTimeout(() => silence.abort(), SILENCE_MS)
   let timer = restart()
@@ -84,15 +91,19 @@ async function* openStream(
   }
 }
 
-function parseEvent(block: string): { id: string; data: RunEvent } | undefined {
+type StreamEvent =
+  | { name: 'state'; id: string; data: RunEvent }
+  | { name: 'text'; data: { offset: number; text: string } }
+
+function parseEvent(block: string): StreamEvent | undefined {
   const fields = new Map(
     block.split('\n').map((line): [string, string] => {
       const colon = line.indexOf(':')
       return [line.slice(0, colon), line.slice(colon + 1).trimStart()]
     }),
   )
-  const [id, data] = [fields.get('id'), fields.get('data')]
-  return fields.get('event') === 'state' && id !== undefined && data !== undefined
-    ? { id, data: JSON.parse(data) as RunEvent }
-    : undefined
+  const [name, id, data] = [fields.get('event'), fields.get('id'), fields.get('data')]
+  if (data === undefined) return undefined
+  if (name === 'text') return { name, data: JSON.parse(data) }
+  return name === 'state' && id !== undefined ? { name, id, data: JSON.parse(data) as RunEvent } : undefined
 }

@@ -31,6 +31,38 @@ function holdLane() {
   return letGo
 }
 
+test('a loop is started like a run, and text that may be shown arrives while it is written', async () => {
+  const payer = await startPayer()
+  const loop = await payer.createClient().startLoop({ input: 'Tell a joke about tides.', agent_id: 'comedian-v1' })
+  const { loop: answer, receipt } = await loop.result()
+  expect(answer).toMatchObject({ status: 'success', run_id: loop.runId })
+  expect(receipt.verified).toBe(true)
+
+  const { headers, walletId } = await world.tenantWithWallet()
+  let letGo = () => {}
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  world.setLane(async (_, { onText }) => {
+    const usage = { inputTokens: 1, outputTokens: 1, costUsd: 0 }
+    for (const output of ['The tide', 'The tide came in.', 'Another'])
+      onText?.({ output, provider: 'test', model: 'test', usage })
+    await gate
+    return undefined
+  })
+  // The proxy passes an answer on when it has all of it.
+  const client = payer.createClient({ baseUrl: world.url, apiKey: headers['x-api-key'], walletId })
+  const run = await client.startRun({ ...REQUEST, options: { accept_unverified: true } })
+  const texts: string[] = []
+  const ended = (async () => {
+    for await (const _ of run.events({ onText: (text) => texts.push(text) }));
+  })()
+  const seen = expect.poll(() => texts.at(-1), { timeout: 20_000 }).toBe('Another')
+  await seen.finally(letGo)
+  await ended
+  expect((await run.result()).receipt.verified).toBe(true)
+})
+
 const statusesOf = async (run: StartedRun) => {
   const statuses = []
   for await (const { status } of run.events()) statuses.push(status)

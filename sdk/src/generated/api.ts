@@ -633,7 +633,7 @@ export interface paths {
         };
         /**
          * The states of a run as server-sent events
-         * @description Events named `state`, whose data is a `RunEvent`: `pending`, then `settling` where a payment is settled, then `completed` or `failed`, which is the last. `Last-Event-ID` resumes after that event; 204 says that there is no other. Takes an `X-API-Key` with the scope `read` and needs none.
+         * @description Events named `state`, whose data is a `RunEvent`: `pending`, then `settling` where a payment is settled, then `completed` or `failed`, which is the last. `Last-Event-ID` resumes after that event; 204 says that there is no other. The text of an asynchronous run that is paid from a wallet or escrow and has `accept_unverified` is sent while a model writes it, in events named `text` with `{run_id, offset, text}`: it replaces everything from `offset` on, and offset 0 begins anew, on every connection and whenever a model is asked again. What counts is the output of the answer. Takes an `X-API-Key` with the scope `read` and needs none.
          */
         get: operations["streamRun"];
         put?: never;
@@ -655,7 +655,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run before its work is done
-         * @description Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with the token of its 202 in the header `X-Run-Token`, or with its payment in `PAYMENT-SIGNATURE`. Takes an `X-API-Key` with the scope `run` and needs none.
+         * @description Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. Only a run whose text was streamed already ends as completed, with that text as its output, and is charged. 409 once the result is stored. A run that was paid without a key is cancelled with the token of its 202 in the header `X-Run-Token`, or with its payment in `PAYMENT-SIGNATURE`. Takes an `X-API-Key` with the scope `run` and needs none.
          */
         post: operations["cancelRun"];
         delete?: never;
@@ -5716,13 +5716,12 @@ export interface components {
         };
         RunCancelled: {
             run_id: string;
-            /** @enum {string} */
-            status: "failed";
+            status: "failed" | "completed";
             /** @enum {string} */
             reason: "cancelled";
-            /** @enum {boolean} */
-            charged: false;
-            /** @description The signed statement that nothing was charged. */
+            /** @description true only where text of the run was streamed before. */
+            charged: boolean;
+            /** @description The signed statement whether anything was charged. */
             receipt_url: string;
         };
         RunErrorResponse: {
@@ -10821,7 +10820,10 @@ export interface operations {
     getRun: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `token` of the 202, for a run that was paid without an API key. */
+                "x-run-token"?: string;
+            };
             path: {
                 /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
@@ -11016,7 +11018,10 @@ export interface operations {
     cancelRun: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `token` of the 202, for a run that was paid without an API key. */
+                "x-run-token"?: string;
+            };
             path: {
                 /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
                 id: string;
@@ -11036,7 +11041,7 @@ export interface operations {
                      *       "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
                      *       "status": "failed",
                      *       "reason": "cancelled",
-                     *       "charged": false,
+                     *       "charged": true,
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
                      *     }
                      */

@@ -7,7 +7,8 @@ const HEARTBEAT_MS = 15_000
 const MAX_BUFFERED_BYTES = 256 * 1024
 const RETRY_MS = 5_000
 
-export type ServerSentEvent = { event: string; id: string; data: unknown }
+/** A stream is resumed after the last event that has an id. */
+export type ServerSentEvent = { event: string; id?: string; data: unknown }
 
 export type EventStream = {
   send(event: ServerSentEvent): void
@@ -51,7 +52,8 @@ export function createEventStreams({ maxStreams, maxPerOwner }: { maxStreams: nu
       })
       return {
         send({ event, id, data }) {
-          raw.write(`event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`)
+          const idLine = id === undefined ? '' : `id: ${id}\n`
+          raw.write(`event: ${event}\n${idLine}data: ${JSON.stringify(data)}\n\n`)
           if (raw.writableLength > MAX_BUFFERED_BYTES) raw.destroy()
         },
         end: () => void raw.end(),

@@ -1,5 +1,5 @@
 import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
-import type { Lane, LaneResult } from '../../src/modules/runs/lane.ts'
+import type { Lane, LaneResult, LaneTask } from '../../src/modules/runs/lane.ts'
 import { type Payer, readChallenge, signPayment, startService } from '../harness.ts'
 import { readEvents } from '../journal.ts'
 
@@ -11,9 +11,12 @@ const ADMIN_KEY = 'a-key-that-only-the-operator-has'
  */
 export async function startWorld(env: Record<string, string> = {}) {
   let offset = 0
-  let laneOverride: ((task: string) => Promise<LaneResult | undefined>) | undefined
+  let laneOverride: ((task: string, laneTask: LaneTask) => Promise<LaneResult | undefined>) | undefined
   const offline = createOfflineLane()
-  const lane: Lane = { ...offline, execute: async (task) => (await laneOverride?.(task.task)) ?? offline.execute(task) }
+  const lane: Lane = {
+    ...offline,
+    execute: async (task) => (await laneOverride?.(task.task, task)) ?? offline.execute(task),
+  }
   const clock = { now: () => new Date(Date.now() + offset) }
   // With a provider in the settings its models do the work.
   const lanes = env.LANE_PROVIDER ? {} : { lane }

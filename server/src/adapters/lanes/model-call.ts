@@ -51,7 +51,7 @@ export async function openModel(provider: ProviderSettings, model: string): Prom
 }
 
 /** Streams one response and classifies how it ended. Never throws on a provider failure. */
-export async function callModel({ model, provider, tuning, task, limits }: ModelCall): Promise<CallOutcome> {
+export async function callModel({ model, modelName, provider, tuning, task, limits }: ModelCall): Promise<CallOutcome> {
   const attempt = new AbortController()
   const timeouts = startTimeouts(attempt, limits)
   const abortAttempt = () => attempt.abort(new Error('The run ended.'))
@@ -70,6 +70,12 @@ export async function callModel({ model, provider, tuning, task, limits }: Model
         text += part.delta
         if (text.length > MAX_OUTPUT_CHARACTERS)
           return invalidOutput(`The model's output exceeded ${MAX_OUTPUT_CHARACTERS} characters.`)
+        task.onText?.({
+          output: text,
+          provider: provider.name,
+          model: modelName,
+          usage: toUsage(NO_USAGE, provider, task, text),
+        })
       } else if (part.type === 'error') {
         return attempt.signal.aborted ? toTimeout(task, timeouts.reason()) : toFailure(part.error)
       } else if (part.type === 'finish') {
@@ -225,6 +231,8 @@ function parseRetryAfterMs(header: string | undefined): number | undefined {
     ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) * 1000
     : undefined
 }
+
+const NO_USAGE = { inputTokens: { total: undefined }, outputTokens: { total: undefined } }
 
 /** When a provider reports no usage, it is estimated at four characters per token, so that the cost is never zero. */
 function toUsage(

@@ -55,10 +55,12 @@ export function createBackgroundRuns({ slots, watch, log }: { slots: number; wat
         .finally(() => {
           unfollow()
           underWay.delete(runId)
-          watch.noteEnd(runId)
+          watch.noteChange(runId)
         })
       underWay.set(runId, { done, abort: () => controller.abort() })
     },
+
+    noteChange: watch.noteChange,
 
     /** Stops the work of a run that was ended, if this process is at it. */
     abort: (runId: string) => underWay.get(runId)?.abort(),

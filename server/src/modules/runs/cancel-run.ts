@@ -2,13 +2,22 @@ import type { Caller } from '../../platform/auth-context.ts'
 import { StepRefused } from '../../platform/batch.ts'
 import { conflict, notFound, unauthorized } from '../../platform/problem.ts'
 import type { ReceivedPayment } from '../payments/x402.ts'
-import { abandonRun } from './finish-run.ts'
-import type { Failure } from './paid-unit.ts'
+import { toCancelledResult } from './do-work.ts'
+import { abandonRun, completeFromWallet } from './finish-run.ts'
+import type { PartialOutput } from './lane.ts'
+import type { Failure, Run } from './paid-unit.ts'
 import { toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { isSameToken } from './run-token.ts'
 import { toRunStatus } from './run-watch.ts'
-import { findGuestRun, findOpenRun, findSettlementOf, findTenantRun, type RunRow } from './runs.store.ts'
+import {
+  findGuestRun,
+  findOpenRun,
+  findSettlementOf,
+  findTenantRun,
+  type OpenRunRow,
+  type RunRow,
+} from './runs.store.ts'
 
 const REASON = 'cancelled'
 
@@ -19,33 +28,51 @@ const CANCELLED: Failure = {
   retryable: false,
 }
 
+/** A run changes hands once at most, and text of it is shown for the first time once a process. */
+const MAX_ATTEMPTS = 4
+
+export type Cancellation = { receiptId: string; charged: boolean }
+
 /**
- * Ends a run before its result is stored: nothing is charged and nothing is shown. The state is compared in the
- * transaction that ends it, so of a cancellation and the storing of the result one wins, and the other finds that out.
+ * Ends a run before its result is stored. Nothing is charged, unless text of it was shown: then that is its output. State
+ * and admission are compared in the transaction that ends it, so of a cancellation and the storing of the result, or of
+ * the first text, one wins, and the other finds that out.
  */
 export const createCancelRun =
   (deps: RunDeps) =>
-  async (caller: Caller, proof: GuestProof, id: string): Promise<{ receiptId: string }> => {
-    const run = await findOwnRun(deps, caller, proof, id)
-    const openRun = run.state === 'executing' ? await findOpenRun(deps.db, id) : undefined
-    if (openRun) {
-      await abandonRun(deps, toPaidUnit(openRun), CANCELLED, { state: 'executing' }).catch(ignoreLateCancel)
-      deps.background.abort(id)
+  async (caller: Caller, proof: GuestProof, id: string): Promise<Cancellation> => {
+    for (let attempt = 1; ; attempt++) {
+      const run = await findOwnRun(deps, caller, proof, id)
+      if (run.state !== 'executing' || attempt > MAX_ATTEMPTS) return readCancellation(run)
+      const openRun = await findOpenRun(deps.db, id)
+      // Work is aborted only when its run has ended: aborted before, the run would fail and not be charged.
+      if (openRun && (await endRun(deps, openRun))) deps.background.abort(id)
     }
-    return readCancellation(await findOwnRun(deps, caller, proof, id))
   }
 
-/** The result was stored meanwhile; the run as it is now says so. */
-function ignoreLateCancel(error: unknown) {
-  if (!(error instanceof StepRefused)) throw error
+/** False when the run has gone on since it was read. */
+async function endRun(deps: RunDeps, openRun: OpenRunRow): Promise<boolean> {
+  const unit = toPaidUnit(openRun)
+  try {
+    if (openRun.result === null)
+      await abandonRun(deps, unit, CANCELLED, { state: 'executing', admission: unit.admission })
+    else
+      await completeFromWallet(deps, unit as Run, toCancelledResult(deps, unit as Run, openRun.result as PartialOutput))
+    return true
+  } catch (error) {
+    if (error instanceof StepRefused) return false
+    throw error
+  }
 }
 
-function readCancellation(run: RunRow) {
+function readCancellation(run: RunRow): Cancellation {
   const { status, reason, receiptId } = toRunStatus({
     ...run,
     reason: (run.result as { reason?: string } | null)?.reason ?? null,
   })
-  if (status === 'failed' && reason === REASON && receiptId !== null) return { receiptId }
+  if (status === 'failed' && reason === REASON && receiptId !== null) return { receiptId, charged: false }
+  const { cancelled } = (run.result ?? {}) as { cancelled?: true }
+  if (status === 'completed' && cancelled && receiptId !== null) return { receiptId, charged: true }
   const extra = { extra: { run_id: run.id, status } }
   if (status === 'settling') throw conflict('The work is done and is being paid for; it is too late to cancel.', extra)
   if (status === 'pending')

@@ -2,18 +2,20 @@ import { sha256 } from '../../platform/canonical.ts'
 import { StepBudgetExceeded } from '../../platform/step-budget.ts'
 import { isStorableText } from '../../platform/storable-text.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
-import type { VerifyOutputInput } from '../verification/verification.ts'
+import type { OutputCheck, VerifyOutputInput } from '../verification/verification.ts'
 import { paymentMethodOf } from './draft-receipt.ts'
-import type { Lane, LaneResult } from './lane.ts'
+import type { Lane, LaneResult, PartialOutput } from './lane.ts'
 import { type Failure, type Run, type RunResult, stepOwner, type Verification } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** Does the work of an admitted run before its deadline, unless it is cancelled, and verifies the output. Never throws: a run must come to an end. */
-export async function doWork(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promise<RunResult | Failure> {
-  return execute(deps, run, cancelled).catch((error) => internalFailure(deps, run, error))
+export async function doWork(deps: RunDeps, run: Run, options: WorkOptions = {}): Promise<RunResult | Failure> {
+  return execute(deps, run, options).catch((error) => internalFailure(deps, run, error))
 }
 
-async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promise<RunResult | Failure> {
+export type WorkOptions = { cancelled?: AbortSignal | undefined; onText?: ((part: PartialOutput) => void) | undefined }
+
+async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptions): Promise<RunResult | Failure> {
   const startedAt = performance.now()
   const memories = await recallMemories(deps, run)
   if ('stage' in memories) return memories
@@ -28,6 +30,7 @@ async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promis
     context,
     deadline: run.deadlineAt,
     signal,
+    ...(onText && { onText }),
   }
   const result = await callLane(deps, task)
   if (!result.ok)
@@ -55,11 +58,7 @@ async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promis
       model: result.model,
       mode: result.mode,
       latency_ms,
-      usage: {
-        input_tokens: result.usage.inputTokens,
-        output_tokens: result.usage.outputTokens,
-        cost_usd: result.usage.costUsd,
-      },
+      usage: toUsage(result),
       fallbacks: result.fallbacks,
     },
     verification,
@@ -74,6 +73,44 @@ async function execute(deps: RunDeps, run: Run, cancelled?: AbortSignal): Promis
     receipt_id: deps.ids.next('rcpt'),
     issued_at: deps.clock.now().toISOString(),
     ...(paymentMethodOf(run) === 'x402' && { public_url: deps.publicUrl() }),
+  }
+}
+
+const toUsage = ({ usage }: Pick<PartialOutput, 'usage'>): RunResult['execution']['usage'] => ({
+  input_tokens: usage.inputTokens,
+  output_tokens: usage.outputTokens,
+  cost_usd: usage.costUsd,
+})
+
+const INCOMPLETE: OutputCheck = {
+  name: 'answered',
+  passed: false,
+  weight: 1,
+  decides: true,
+  reason: 'The run was cancelled while the output was written.',
+}
+
+/** The result of a run that was cancelled after its tenant has seen text of it: what there was, unverified and paid for. */
+export function toCancelledResult(deps: RunDeps, run: Run, part: PartialOutput): RunResult {
+  const { output, provider, model } = part
+  const now = deps.clock.now()
+  const latency_ms = Math.max(0, now.getTime() - run.createdAt.getTime())
+  return {
+    output,
+    output_hash: sha256(output),
+    execution: { provider, model, mode: 'live', latency_ms, usage: toUsage(part), fallbacks: [], cancelled: true },
+    verification: {
+      verification_id: deps.ids.next('ver'),
+      verified: false,
+      score: 0,
+      grade: 'F',
+      checks: [INCOMPLETE],
+      accepted_unverified: true,
+    },
+    memory: { read: [], written: null },
+    actions: [],
+    receipt_id: deps.ids.next('rcpt'),
+    issued_at: now.toISOString(),
   }
 }
 

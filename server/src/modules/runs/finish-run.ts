@@ -50,13 +50,18 @@ export async function finishRun(
 /** Transactions B and C in one: the price was set aside when the run was admitted, and no chain is involved. */
 export async function finishFromWallet(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse> {
   try {
-    const { item, response } = buildCompletion(deps, run, result, 'wallet')
-    const { first } = await deps.steps.complete({ ...item, admission: run.admission }, run.locks, stepOwner(run))
-    return await toCompletedResponse(deps, run, first, response)
+    return await completeFromWallet(deps, run, result)
   } catch (error) {
     if (error instanceof StepRefused) return readStoredResponse(deps, run.id)
     return giveUpRun(deps, run, error)
   }
+}
+
+/** Throws `StepRefused` when the run has gone on since it was read. */
+export async function completeFromWallet(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse> {
+  const { item, response } = buildCompletion(deps, run, result, 'wallet')
+  const { first } = await deps.steps.complete({ ...item, admission: run.admission }, run.locks, stepOwner(run))
+  return toCompletedResponse(deps, run, first, response)
 }
 
 /**

@@ -10,7 +10,12 @@ export type LaneTask = {
   /** The lane must have stopped by then; `signal` fires at the same moment. */
   deadline: Date
   signal: AbortSignal
+  /** Called with the whole text so far, where the caller may see it before it is done. A retry begins with an empty text. */
+  onText?: (part: PartialOutput) => void
 }
+
+/** What a lane has written so far, with what it has cost. */
+export type PartialOutput = { output: string; provider: string; model: string; usage: LaneUsage }
 
 export type LaneUsage = { inputTokens: number; outputTokens: number; costUsd: number }
 

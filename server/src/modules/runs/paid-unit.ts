@@ -76,6 +76,8 @@ export type RunResult = {
     latency_ms: number
     usage: { input_tokens: number; output_tokens: number; cost_usd: number }
     fallbacks: readonly { provider: string; model: string; reason: string }[]
+    /** The caller cancelled it after text of it was shown. */
+    cancelled?: true
   }
   verification: Verification
   memory: { read: string[]; written: string | null }

@@ -5,15 +5,18 @@ import { readStoredResponse } from './find-stored-response.ts'
 import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
 import { type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
+import { createShownText, showsText } from './shown-text.ts'
 
 /** The admitted run to its end: work, transaction B, settlement, transaction C. Without a settlement a wallet pays. */
 export async function performRun(
   deps: RunDeps,
-  run: Run,
+  admittedRun: Run,
   settlement: OpenSettlement | undefined,
-  signal?: AbortSignal,
+  cancelled?: AbortSignal,
 ): Promise<RunResponse> {
-  const result = await doWork(deps, run, signal)
+  const shownText = showsText(admittedRun) ? createShownText(deps, admittedRun) : undefined
+  const result = await doWork(deps, admittedRun, { cancelled, onText: shownText?.show })
+  const run = shownText ? { ...admittedRun, admission: await shownText.close() } : admittedRun
   if ('stage' in result) return abandonRun(deps, run, result, ownWork(run))
   deps.afterStep('execute')
 

@@ -5,11 +5,16 @@ import { isEnded, type RunStatus, type RunWatch } from './run-watch.ts'
 
 const MAX_STREAMS = 500
 const MAX_STREAMS_PER_CALLER = 20
+/** The characters of one event of text. */
+const MAX_PART = 8_000
 
 /** The order of states. A state has the same id in every stream of a run, so any process can resume it. */
 const EVENT_IDS: Record<RunStatus['status'], number> = { pending: 1, settling: 2, completed: 3, failed: 3, blocked: 3 }
 
-/** The states of one run as server-sent events, from the one after `Last-Event-ID` until the run has ended. */
+/**
+ * The states of one run as server-sent events, from the one after `Last-Event-ID` until the run has ended; between them its
+ * text, where it may be seen, which every connection gets from its beginning.
+ */
 export function createRunEvents(watch: RunWatch) {
   const streams = createEventStreams({ maxStreams: MAX_STREAMS, maxPerOwner: MAX_STREAMS_PER_CALLER })
 
@@ -22,14 +27,25 @@ export function createRunEvents(watch: RunWatch) {
       const stream = streams.open(reply, owner)
       if (!stream) return reply
 
+      let sentText = ''
+      /** A text that does not go on from what was sent is another attempt, and begins anew. */
+      const sendText = (text: string) => {
+        for (let offset = text.startsWith(sentText) ? sentText.length : 0; offset < text.length; offset += MAX_PART)
+          stream.send({
+            event: 'text',
+            data: { run_id: runId, offset, text: text.slice(offset, offset + MAX_PART) },
+          })
+        sentText = text
+      }
       const send = (status: RunStatus) => {
         const id = EVENT_IDS[status.status]
         if (lastId === 0 && id > EVENT_IDS.pending) stream.send(toEvent(runId, PENDING))
         if (id > lastId) stream.send(toEvent(runId, status))
         lastId = Math.max(lastId, id)
+        if (status.text !== undefined) sendText(status.text)
         if (isEnded(status)) stream.end()
       }
-      const unfollow = watch.follow(runId, send)
+      const unfollow = watch.follow(runId, send, { text: true })
       stream.onClose(unfollow)
       send(statusNow)
       return reply

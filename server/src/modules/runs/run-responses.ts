@@ -101,6 +101,7 @@ function buildRunCompletion(
       issued_at,
       ...(public_url && { public_url }),
       verification: { grade: verification.grade },
+      ...(execution.cancelled && { cancelled: true }),
     },
     figures: { cost_usd: usage.cost_usd, latency_ms },
     event: {

@@ -30,6 +30,7 @@ import {
   RunSuccessResponse,
   RunsQuery,
   RunsResponse,
+  RunTokenHeader,
 } from './runs.schema.ts'
 import type { Runs } from './runs.ts'
 
@@ -178,6 +179,7 @@ export function runsRoutes(
         description:
           'A tenant’s run, with its answer. Without a key: how an asynchronous run goes that was paid without one, and with the token of its 202 in the header `X-Run-Token` also its answer.',
         params: RunParams,
+        headers: RunTokenHeader,
         response: { 200: Run },
       },
       config: { auth: 'optional', scope: 'read', fromAnyOrigin: true },
@@ -197,7 +199,7 @@ export function runsRoutes(
         tags: ['Execution'],
         summary: 'The states of a run as server-sent events',
         description:
-          'Events named `state`, whose data is a `RunEvent`: `pending`, then `settling` where a payment is settled, then `completed` or `failed`, which is the last. `Last-Event-ID` resumes after that event; 204 says that there is no other.',
+          'Events named `state`, whose data is a `RunEvent`: `pending`, then `settling` where a payment is settled, then `completed` or `failed`, which is the last. `Last-Event-ID` resumes after that event; 204 says that there is no other. The text of an asynchronous run that is paid from a wallet or escrow and has `accept_unverified` is sent while a model writes it, in events named `text` with `{run_id, offset, text}`: it replaces everything from `offset` on, and offset 0 begins anew, on every connection and whenever a model is asked again. What counts is the output of the answer.',
         params: RunParams,
         response: {
           200: {
@@ -222,23 +224,18 @@ export function runsRoutes(
         tags: ['Execution'],
         summary: 'Cancel a run before its work is done',
         description:
-          'Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. 409 once the result is stored. A run that was paid without a key is cancelled with the token of its 202 in the header `X-Run-Token`, or with its payment in `PAYMENT-SIGNATURE`.',
+          'Nothing is charged and no output is shown; the run ends as failed, with a signed receipt that says so. Only a run whose text was streamed already ends as completed, with that text as its output, and is charged. 409 once the result is stored. A run that was paid without a key is cancelled with the token of its 202 in the header `X-Run-Token`, or with its payment in `PAYMENT-SIGNATURE`.',
         params: RunParams,
+        headers: RunTokenHeader,
         response: { 200: RunCancelled, 409: ErrorResponse },
       },
       config: { auth: 'optional', scope: 'run', fromAnyOrigin: true },
     },
     async ({ caller, headers, params: { id } }) => {
       const proof = { paid: readPayment(headers), token: readRunToken(headers['x-run-token']) }
-      const { receiptId } = await cancelRun(caller, proof, id)
-      const receipt_url = `/api/receipts/${receiptId}`
-      return {
-        run_id: id,
-        status: 'failed' as const,
-        reason: 'cancelled' as const,
-        charged: false as const,
-        receipt_url,
-      }
+      const { receiptId, charged } = await cancelRun(caller, proof, id)
+      const status = charged ? ('completed' as const) : ('failed' as const)
+      return { run_id: id, status, reason: 'cancelled' as const, charged, receipt_url: `/api/receipts/${receiptId}` }
     },
   )
 }

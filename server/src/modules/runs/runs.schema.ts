@@ -387,13 +387,19 @@ export const RunEvent = Type.Object(
   { title: 'RunEvent', description: 'The data of an event named `state`.' },
 )
 
+export const RunTokenHeader = Type.Object({
+  'x-run-token': Type.Optional(
+    Type.String({ description: 'The `token` of the 202, for a run that was paid without an API key.' }),
+  ),
+})
+
 export const RunCancelled = Type.Object(
   {
     run_id: Type.String(),
-    status: Type.Literal('failed'),
+    status: Type.Union([Type.Literal('failed'), Type.Literal('completed')]),
     reason: Type.Literal('cancelled'),
-    charged: Type.Literal(false),
-    receipt_url: Type.String({ description: 'The signed statement that nothing was charged.' }),
+    charged: Type.Boolean({ description: 'true only where text of the run was streamed before.' }),
+    receipt_url: Type.String({ description: 'The signed statement whether anything was charged.' }),
   },
   { title: 'RunCancelled' },
 )

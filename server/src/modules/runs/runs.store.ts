@@ -9,6 +9,7 @@ import type { Metrics } from '../../platform/metrics.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
 import { findRunOfNonce, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
 import type { PaymentNonce } from '../payments/x402.ts'
+import type { PartialOutput } from './lane.ts'
 import {
   abandonRunsStep,
   admitRunsStep,
@@ -223,6 +224,24 @@ export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRo
     select * from open_runs where state = 'executing' and (instance in (select instance from dead) or deadline_at < ${at})
     order by id limit ${maxRows}`.execute(tx)
   return rows
+}
+
+/** Stores what a lane has written so far. False when the run has ended or belongs to another process. */
+export async function storeShownText(
+  tx: Tx,
+  { id, admission }: { id: string; admission: string },
+  shownAdmission: string,
+  part: PartialOutput,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    update open_runs set result = ${JSON.stringify(part)}::jsonb, admission = ${shownAdmission}
+    where id = ${id} and admission in (${admission}, ${shownAdmission}) and state = 'executing'`.execute(tx)
+  return numAffectedRows === 1n
+}
+
+export async function readAdmission(tx: Tx, id: string): Promise<string | undefined> {
+  const { rows } = await sql<{ admission: string }>`select admission from open_runs where id = ${id}`.execute(tx)
+  return rows[0]?.admission
 }
 
 /** Gives an open run to this process. The admission is new, so that no step of the process before it counts any more. */
