@@ -1,6 +1,13 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
-import { type CountersOpening, type Jwks, type Opening, parseJson } from '@countersign/proof'
+import {
+  type CountersOpening,
+  type Jwks,
+  type LogPolicy,
+  type Opening,
+  parseJson,
+  parseLogPolicy,
+} from '@countersign/proof'
 
 /** The evidence could not be read, which says nothing about whether it is valid. */
 export class UnreadableEvidenceError extends Error {}
@@ -67,6 +74,12 @@ export function readKeySet(path: string): Jwks {
   if (!isObject(value) || !Array.isArray(value.keys))
     throw new UnreadableEvidenceError(`${path} is not a key set {"keys": [...]}.`)
   return value as unknown as Jwks
+}
+
+export function readPolicyFile(path: string): LogPolicy {
+  const parsed = parseLogPolicy(readText(path))
+  if (!parsed.ok) throw new UnreadableEvidenceError(`${path}: ${parsed.reason}`)
+  return parsed.policy
 }
 
 export async function fetchJson(url: string): Promise<unknown> {

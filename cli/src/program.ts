@@ -7,6 +7,7 @@ import { approvalsCommand, budgetsCommand, policiesCommand } from './commands/go
 import { initCommand } from './commands/init.ts'
 import { keysCommand } from './commands/keys.ts'
 import { mcpCommand } from './commands/mcp.ts'
+import { monitorCommand } from './commands/monitor.ts'
 import { basisCommand, receiptsCommand, spendCommand } from './commands/receipts.ts'
 import { loopCommand, runCommand } from './commands/run.ts'
 import {
@@ -19,6 +20,7 @@ import {
 } from './commands/server.ts'
 import { verifyCommand } from './commands/verify.ts'
 import { webhooksCommand } from './commands/webhooks.ts'
+import { witnessCommand } from './commands/witness.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -67,7 +69,7 @@ export function createProgram(): Command {
       spendCommand(),
       webhooksCommand(),
     ],
-    'Prove:': [receiptsCommand(), verifyCommand()],
+    'Prove:': [receiptsCommand(), verifyCommand(), monitorCommand(), witnessCommand()],
   }
   for (const [heading, commands] of Object.entries(groups))
     for (const command of commands) program.addCommand(command.helpGroup(heading))

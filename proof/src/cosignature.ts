@@ -2,7 +2,14 @@ import { parseCheckpoint } from './checkpoint.ts'
 import { SIGNATURE_BYTES, verifyEd25519 } from './ed25519.ts'
 import { concat, utf8 } from './encoding.ts'
 import { type Jwk, publicKeyBytes } from './jwk.ts'
-import { NOTE_COSIGNATURE_V1, type NoteKey, noteSignatureLine, parseVerifierKey, signaturesOf } from './note.ts'
+import {
+  NOTE_COSIGNATURE_V1,
+  type Note,
+  type NoteKey,
+  noteSignatureLine,
+  parseVerifierKey,
+  signaturesOf,
+} from './note.ts'
 import { ProofError } from './proof-error.ts'
 
 /** A witness key with the name it cosigns under, or its verifier key line. */
@@ -46,18 +53,11 @@ export function verifyCosignatures(
   const cosignatures: Cosignature[] = []
   const cosigningKeys = new Set<string>()
   for (const witness of witnesses.flatMap(noteKey)) {
-    for (const { signature } of signaturesOf(parsed.note, witness)) {
-      const time = verifiedTime(parsed.note.text, witness.publicKey, signature)
-      if (time === undefined) {
-        return { ok: false, cosignatures, reason: `The cosignature in the name of '${witness.name}' does not verify.` }
-      }
-      if (now && time > now.getTime() / 1000 + COSIGNATURE_SKEW_SECONDS) {
-        return { ok: false, cosignatures, reason: `The cosignature of '${witness.name}' is dated in the future.` }
-      }
-      cosignatures.push({ name: witness.name, time })
-      // The same key under two names counts as one witness.
-      cosigningKeys.add(witness.publicKey.join())
-    }
+    const { times, problem } = readCosignatures(parsed.note, witness, now)
+    for (const time of times) cosignatures.push({ name: witness.name, time })
+    if (problem !== undefined) return { ok: false, cosignatures, reason: problem }
+    // The same key under two names counts as one witness.
+    if (times.length > 0) cosigningKeys.add(witness.publicKey.join())
   }
   const requiredCount = Math.max(1, quorum)
   return {
@@ -65,6 +65,19 @@ export function verifyCosignatures(
     cosignatures,
     reason: `${cosigningKeys.size} known witnesses cosigned, ${requiredCount} required.`,
   }
+}
+
+/** The times of the cosignatures of one key, up to the first that does not hold. */
+export function readCosignatures(note: Note, key: NoteKey, now?: Date): { times: number[]; problem?: string } {
+  const times: number[] = []
+  for (const { signature } of signaturesOf(note, key)) {
+    const time = verifiedTime(note.text, key.publicKey, signature)
+    if (time === undefined) return { times, problem: `The cosignature in the name of '${key.name}' does not verify.` }
+    if (now && time > now.getTime() / 1000 + COSIGNATURE_SKEW_SECONDS)
+      return { times, problem: `The cosignature of '${key.name}' is dated in the future.` }
+    times.push(time)
+  }
+  return { times }
 }
 
 function verifiedTime(text: string, publicKey: Uint8Array, timestamped: Uint8Array): number | undefined {

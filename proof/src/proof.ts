@@ -1,10 +1,21 @@
 /** The only entry point of the package. Everything here is pure and runs the same in a browser and in Node. */
 
+export type { AddCheckpoint, WitnessDecision, WitnessedTree } from './add-checkpoint.ts'
+export {
+  decideAddCheckpoint,
+  formatAddCheckpoint,
+  MAX_ADD_CHECKPOINT_LENGTH,
+  parseAddCheckpoint,
+  parseTreeSize,
+  TLOG_SIZE_TYPE,
+} from './add-checkpoint.ts'
 export type { AttestationContent, AttestationEvidence, EvidenceSource } from './attestation.ts'
 export { ATTESTATION_SCHEMA, attestationSigningBytes, evidenceHash } from './attestation.ts'
 export { CanonicalizeError, canonicalize } from './canonicalize.ts'
 export type { Checkpoint, CheckpointKey, VerifiedCheckpoint } from './checkpoint.ts'
 export { checkpointSignatureLine, checkpointText, parseCheckpoint, verifyCheckpoint } from './checkpoint.ts'
+export type { CheckpointMemoryOptions, CheckpointStore, RememberedCheck } from './checkpoint-memory.ts'
+export { memoryCheckpoints, rememberCheckpoint } from './checkpoint-memory.ts'
 export type { Check, Verification } from './checks.ts'
 export type { ConsistencyClaim } from './consistency.ts'
 export { consistencyProof, verifyConsistency } from './consistency.ts'
@@ -20,6 +31,10 @@ export type { InclusionClaim } from './inclusion.ts'
 export { inclusionProof, verifyInclusion } from './inclusion.ts'
 export type { Jwk, Jwks, KeyPurpose } from './jwk.ts'
 export { findKey, jwkFromPublicKey, publicKeyBytes, thumbprint } from './jwk.ts'
+export type { LogEvidence, VerifyLogEvidenceOptions } from './log-evidence.ts'
+export { LOG_EVIDENCE_SCHEMA, verifyLogEvidence } from './log-evidence.ts'
+export type { LogPolicy, ParsedLogPolicy, PolicyOptions, PolicyVerification } from './log-policy.ts'
+export { meetsQuorum, NO_QUORUM, parseLogPolicy, verifyLogPolicy } from './log-policy.ts'
 export type { HashInput } from './merkle-tree.ts'
 export { emptyRoot, hashLeaf, hashNode, rootOfLeafHashes, rootOfLeaves } from './merkle-tree.ts'
 export type { Note, NoteKey, NoteSignature } from './note.ts'
@@ -51,6 +66,16 @@ export {
   tilesForInclusion,
   tilesForRoot,
 } from './tile-proof.ts'
+export type { ReceiptProofVerification, TlogProof, VerifyReceiptProofOptions } from './tlog-proof.ts'
+export {
+  formatReceiptProof,
+  formatTlogProof,
+  parseTlogProof,
+  verifyReceiptProof,
+  verifyTlogProof,
+} from './tlog-proof.ts'
+export type { TreeEdge } from './tree-edge.ts'
+export { appendToEdge, EMPTY_EDGE, isTreeEdge, rootOfEdge } from './tree-edge.ts'
 export type { VerifyAttestationOptions } from './verify-attestation.ts'
 export { verifyAttestation } from './verify-attestation.ts'
 export type { AuditHead, AuditVerification, VerifyAuditOptions } from './verify-audit-export.ts'

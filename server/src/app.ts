@@ -11,7 +11,7 @@ import { composeBrokerage } from './app/brokerage.ts'
 import type { AppContext } from './app/context.ts'
 import { composeDiscovery } from './app/discovery.ts'
 import { composeDocumentation } from './app/documentation.ts'
-import { registerGauges } from './app/gauges.ts'
+import { registerGauges, registerLogGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
 import { openLane } from './app/lanes.ts'
 import { composeMcp, indexOperations } from './app/mcp.ts'
@@ -44,6 +44,7 @@ import { createQuotes } from './modules/payments/quote.ts'
 import { createSettlements } from './modules/payments/settlements.ts'
 import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
 import { createReceipts } from './modules/receipts/receipts.ts'
+import { loadLogPolicy } from './modules/receipts/witness.ts'
 import { createRouteAdvice } from './modules/routing/route-advice.ts'
 import { routingRoutes } from './modules/routing/routing.routes.ts'
 import { createRouting } from './modules/routing/routing.ts'
@@ -242,6 +243,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       notifications,
       settlement: { network: 'eip155:8453', asset, payTo },
     })
+    const logPolicy = loadLogPolicy(config.LOG_POLICY)
     const receipts = createReceipts({
       db,
       keys,
@@ -249,11 +251,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       publicUrl,
       logName: config.LOG_NAME,
       witnesses: config.LOG_WITNESSES,
+      policy: logPolicy,
       findTransfers: chain.reader?.transfers,
       previousLogSigners: [keys.previousSigner('log')].filter((signer) => signer !== undefined),
     })
     await receipts.open()
-    const observe = composeObservability(context, { tenants, catalog, receipts })
+    const observe = composeObservability(context, { tenants, catalog, receipts, logPolicy })
     const basis = await composeBasis(context)
     const memory = composeMemory(context)
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
@@ -404,6 +407,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       health: createHealth({
         checks: { supabase: databaseState, redis: redisState },
         processes: () => supervised?.counts(),
+        logQuorum: logPolicy && receipts.log.quorum,
         isDraining: drain.isDraining,
       }),
       envCheck: async () => ({
@@ -412,6 +416,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       }),
     })
     registerGauges(context, encryptionRotation)
+    if (logPolicy) registerLogGauges(context, receipts.log)
     const readMetrics = createMetricsReader(metrics, supervised)
     operatorRoutes(app, metrics, readMetrics, {
       token: config.METRICS_TOKEN,

@@ -1161,7 +1161,7 @@ export interface paths {
         };
         /**
          * Proof that a receipt is in the public log
-         * @description Proof that a receipt is in the public log. Needs no credential.
+         * @description With `format=tlog-proof` it is a file of [C2SP tlog-proof](https://c2sp.org/tlog-proof): the receipt, its inclusion and the checkpoint with its cosignatures, which verifies offline against a policy alone. Needs no credential.
          */
         get: operations["getReceiptProof"];
         put?: never;
@@ -3985,6 +3985,16 @@ export interface components {
              * @enum {boolean}
              */
             draining?: true;
+            /** @description With LOG_POLICY: whether its witnesses have cosigned the newest checkpoint of the log. `missing` after a minute; it does not degrade the service. */
+            log_quorum?: {
+                state: "ok" | "waiting" | "missing";
+                /** @description Entries of the newest tree */
+                entries: number;
+                /** @description Entries of the largest tree with its quorum */
+                cosigned_entries: number;
+                /** @description For how long the newest tree has been without its quorum */
+                seconds: number;
+            };
         };
         InclusionProofResponse: {
             receipt_id: string;
@@ -6664,7 +6674,13 @@ export interface operations {
                      *       "workers": 1,
                      *       "workers_ready": 1,
                      *       "background": "running",
-                     *       "draining": true
+                     *       "draining": true,
+                     *       "log_quorum": {
+                     *         "state": "ok",
+                     *         "entries": 1,
+                     *         "cosigned_entries": 1,
+                     *         "seconds": 1
+                     *       }
                      *     }
                      */
                     "application/json": components["schemas"]["HealthResponse"];
@@ -14223,6 +14239,8 @@ export interface operations {
             query?: {
                 /** @description Prove it against the newest checkpoint that a witness cosigned */
                 witnessed?: boolean;
+                /** @description `tlog-proof`: a C2SP tlog-proof file as plain text, with the receipt in its `extra` line; 404 until the receipt has a checkpoint */
+                format?: "json" | "tlog-proof";
             };
             header?: never;
             path: {
@@ -14233,7 +14251,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success. */
+            /** @description The proof. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -14255,6 +14273,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["InclusionProofResponse"];
+                    "text/plain": string;
                 };
             };
             /** @description The request is not valid. */

@@ -1,4 +1,6 @@
 import { sql } from 'kysely'
+import { readWitnessFailures } from '../modules/receipts/log-quorum.store.ts'
+import type { TransparencyLog } from '../modules/receipts/transparency-log.ts'
 import type { EncryptionRotation } from '../platform/encryption-rotation.ts'
 import type { AppContext } from './context.ts'
 import { readRetentionOverdue } from './retention.ts'
@@ -91,11 +93,9 @@ function createOverspentReader(db: AppContext['db']) {
   }
 }
 
-export function registerGauges(
-  { db, metrics, log }: Pick<AppContext, 'db' | 'metrics' | 'log'>,
-  encryptionRotation: Pick<EncryptionRotation, 'progress'>,
-) {
-  const register = (name: string, help: string, read: () => Promise<number>) =>
+const createRegister =
+  ({ metrics, log }: Pick<AppContext, 'metrics' | 'log'>) =>
+  (name: string, help: string, read: () => Promise<number>) =>
     metrics.gauge(name, help, () =>
       read().catch((error) => {
         // NaN shows up as a gap in monitoring; a zero would look like a reading.
@@ -103,6 +103,40 @@ export function registerGauges(
         return Number.NaN
       }),
     )
+
+/** How the log stands with the witnesses of LOG_POLICY. */
+export function registerLogGauges(
+  context: Pick<AppContext, 'db' | 'metrics' | 'log'>,
+  transparencyLog: Pick<TransparencyLog, 'quorum'>,
+) {
+  const register = createRegister(context)
+  register(
+    'log_cosigned_entries',
+    'Entries of the largest tree of the log that has the quorum of LOG_POLICY.',
+    async () => Number((await transparencyLog.quorum())?.cosignedSize),
+  )
+  register(
+    'log_quorum_missing_seconds',
+    'For how long the newest tree of the log has been without its quorum.',
+    async () => Number((await transparencyLog.quorum())?.behindSeconds),
+  )
+  context.metrics.gauges(
+    'log_witness_failures',
+    'How often in a row a witness of LOG_POLICY has not cosigned a checkpoint.',
+    'witness',
+    () =>
+      readWitnessFailures(context.db).catch((error) => {
+        context.log.debug({ err: error }, 'the failures of witnesses could not be read')
+        return {}
+      }),
+  )
+}
+
+export function registerGauges(
+  { db, metrics, log }: Pick<AppContext, 'db' | 'metrics' | 'log'>,
+  encryptionRotation: Pick<EncryptionRotation, 'progress'>,
+) {
+  const register = createRegister({ metrics, log })
   for (const [name, help, query] of gauges)
     register(name, help, async () => {
       const { rows } = await sql.raw<Record<string, unknown>>(query).execute(db)

@@ -1,3 +1,5 @@
+import type { LogPolicy } from '@countersign/proof'
+import { createHttpWitness } from '../adapters/witnesses/http-witness.ts'
 import { auditRoutes } from '../modules/audit/audit.routes.ts'
 import { createAudit } from '../modules/audit/audit.ts'
 import { createAuditLinks } from '../modules/audit/await-audit.ts'
@@ -12,7 +14,7 @@ import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts
 import { createRunTotals } from '../modules/insights/run-totals.ts'
 import { createSpend } from '../modules/insights/spend.ts'
 import { balances } from '../modules/ledger/ledger.ts'
-import type { Receipts } from '../modules/receipts/receipts.ts'
+import { createCheckpointSubmission, type Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
 import { createDeliveryWorker } from '../modules/webhooks/delivery-worker.ts'
 import { createDispatcher, DELIVERIES_CHANNEL } from '../modules/webhooks/dispatch.ts'
@@ -32,10 +34,10 @@ const PREDICT_MS = 15_000
 /** The sequencer with the consumers of the journal (receipt log, audit chains, webhooks, sums), and alerts, analytics and the control tower. */
 export function composeObservability(
   context: AppContext,
-  parts: { tenants: Tenants; catalog: Catalog; receipts: Receipts },
+  parts: { tenants: Tenants; catalog: Catalog; receipts: Receipts; logPolicy: LogPolicy | undefined },
 ) {
   const { db, pool, clock, ids, keys, log, notifications, idempotency, outbox, jobs } = context
-  const { tenants, catalog, receipts } = parts
+  const { tenants, catalog, receipts, logPolicy } = parts
   const costs = () =>
     Object.fromEntries(
       [...catalog.all(), catalog.fallback()].map((lane) => [lane.agentId, Math.round(lane.estimatedCostUsd * 1e6)]),
@@ -87,6 +89,17 @@ export function composeObservability(
     ],
   })
   context.onClose(sequencer.stop)
+  const submission =
+    logPolicy &&
+    createCheckpointSubmission({
+      db,
+      clock,
+      log,
+      instance: context.instance,
+      policy: logPolicy,
+      transparencyLog: receipts.log,
+      send: createHttpWitness(),
+    })
 
   const { requireFeature, hasFeature } = tenants
   const alerts = createAlerts({ db, clock, ids, idempotency, requireFeature, hasFeature })
@@ -117,6 +130,7 @@ export function composeObservability(
     },
     start(pruning: Pruning) {
       sequencer.start()
+      if (submission) jobs.everyDue('log-witnesses', submission.due, submission.sweep)
       notifications.listen(DELIVERIES_CHANNEL, () => jobs.wake('webhooks'))
       jobs.every('webhooks', DELIVER_MS, deliveryWorker.deliverDue)
       pruning.every('webhooks-tidy', async () => (await webhooks.sweep(clock.now())).forgotten)

@@ -348,6 +348,12 @@ export const settings = {
     about: 'verifier keys of the witnesses whose cosignatures are accepted, separated by commas',
     parse: list,
   }),
+  LOG_POLICY: optional({
+    group: 'signing',
+    about:
+      'path of a C2SP tlog-policy file: each checkpoint is sent to its witnesses that have an address, and `?witnessed=true` shows the newest checkpoint with its quorum',
+    parse: anyText,
+  }),
   LANE_PROVIDER: setting({
     group: 'lanes',
     about: 'provider that does the work; `offline` needs no other setting',

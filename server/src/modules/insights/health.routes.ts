@@ -24,6 +24,20 @@ const HealthResponse = Type.Object(
     draining: Type.Optional(
       Type.Literal(true, { description: 'The service is being stopped: it finishes its work and takes no more.' }),
     ),
+    log_quorum: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Union((['ok', 'waiting', 'missing'] as const).map((state) => Type.Literal(state))),
+          entries: Type.Integer({ description: 'Entries of the newest tree' }),
+          cosigned_entries: Type.Integer({ description: 'Entries of the largest tree with its quorum' }),
+          seconds: Type.Integer({ description: 'For how long the newest tree has been without its quorum' }),
+        },
+        {
+          description:
+            'With LOG_POLICY: whether its witnesses have cosigned the newest checkpoint of the log. `missing` after a minute; it does not degrade the service.',
+        },
+      ),
+    ),
   },
   { title: 'HealthResponse', description: 'Whether the service and its dependencies can be reached.' },
 )

@@ -128,7 +128,15 @@ export async function saveCosignature(tx: Tx, size: number, witness: string, lin
   await sql`
     delete from log_cosignatures
     where size < (select size from log_cosignatures group by size order by size desc offset ${MAX_COSIGNED_SIZES} limit 1)
+      and size <> (select published_size from log_quorum)
   `.execute(tx)
+}
+
+export async function readCosignatures(tx: Tx, size: number): Promise<string> {
+  const { rows } = await sql<{ cosignatures: string }>`
+    select coalesce(string_agg(line, '' order by witness), '') as cosignatures from log_cosignatures where size = ${size}
+  `.execute(tx)
+  return rows[0]!.cosignatures
 }
 
 /** The cosignatures of the largest tree that a witness has signed. */

@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { logRoutes } from './log.routes.ts'
@@ -59,12 +60,31 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
         tags,
         summary: 'Proof that a receipt is in the public log',
         params: ReceiptParams,
+        description:
+          'With `format=tlog-proof` it is a file of [C2SP tlog-proof](https://c2sp.org/tlog-proof): the receipt, its inclusion ' +
+          'and the checkpoint with its cosignatures, which verifies offline against a policy alone.',
         querystring: ProofQuery,
-        response: { 200: ProofResponse },
+        response: {
+          200: {
+            description: 'The proof.',
+            content: {
+              'application/json': { schema: ProofResponse },
+              'text/plain': { schema: Type.String({ description: 'A C2SP tlog-proof file.' }) },
+            },
+          },
+        },
       },
       config: { evidence: true },
     },
-    async (request) => receipts.proof(request.params.id, request.query),
+    async (request, reply) => {
+      const { format, ...options } = request.query
+      if (format !== 'tlog-proof') return receipts.proof(request.params.id, options)
+      const file = await receipts.proofFile(request.params.id, options)
+      reply
+        .type('text/plain; charset=utf-8')
+        .header('content-disposition', `attachment; filename="${request.params.id}.tlog-proof"`)
+      return file as never
+    },
   )
   app.post(
     '/api/receipts/verify',

@@ -129,6 +129,12 @@ export const ProofQuery = Type.Object(
       default: false,
       description: 'Prove it against the newest checkpoint that a witness cosigned',
     }),
+    format: Type.Optional(
+      Type.Union([Type.Literal('json'), Type.Literal('tlog-proof')], {
+        description:
+          '`tlog-proof`: a C2SP tlog-proof file as plain text, with the receipt in its `extra` line; 404 until the receipt has a checkpoint',
+      }),
+    ),
   },
   { additionalProperties: false },
 )

@@ -1,4 +1,4 @@
-import { hashLeaf, toBase64, utf8 } from '@countersign/proof'
+import { formatReceiptProof, hashLeaf, type LogPolicy, toBase64, utf8 } from '@countersign/proof'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Keys, Signer } from '../../platform/keys.ts'
@@ -24,6 +24,7 @@ import { createTransparencyLog } from './transparency-log.ts'
 
 export { type CountersDraft, commitCounters } from './commit-counters.ts'
 export { saltHashes } from './salt-hashes.ts'
+export { createCheckpointSubmission } from './submit-checkpoints.ts'
 
 export type ReceiptsDeps = {
   db: Db
@@ -35,6 +36,8 @@ export type ReceiptsDeps = {
   previousLogSigners?: readonly Signer[]
   /** Verifier key lines of the witnesses whose cosignatures are accepted. */
   witnesses?: readonly string[]
+  /** The policy that a witnessed checkpoint must meet. */
+  policy?: LogPolicy
   /** With a chain, verification also looks up the payment. */
   findTransfers?: FindTransfers
 }
@@ -80,6 +83,7 @@ export function createReceipts(deps: ReceiptsDeps) {
     origin: deps.logName ?? DEFAULT_LOG_NAME,
     signers: [deps.keys.signer('log'), ...(deps.previousLogSigners ?? [])],
     witnesses: deps.witnesses ?? [],
+    policy: deps.policy,
   })
 
   /** Adds each receipt's place in the log, all proven against one checkpoint. */
@@ -163,6 +167,16 @@ export function createReceipts(deps: ReceiptsDeps) {
         leaf_hash: toBase64(hashLeaf(utf8(row.body))),
         log: places?.get(Number(row.log_index)) ?? null,
       }
+    },
+
+    /** The proof with the receipt in it as a C2SP tlog-proof file, which verifies against a policy alone. */
+    async proofFile(id: string, options: { witnessed: boolean }): Promise<string> {
+      const row = await find(id)
+      const index = row.log_index === null ? -1 : Number(row.log_index)
+      const place = index < 0 ? undefined : (await log.places([index], options)).get(index)
+      if (!place)
+        throw notFound(options.witnessed ? 'cosigned checkpoint with this receipt' : 'checkpoint with this receipt')
+      return formatReceiptProof(JSON.parse(row.body), place)
     },
 
     /** Explains each check of a receipt, given in full or by its id. */

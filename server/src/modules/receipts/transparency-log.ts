@@ -7,6 +7,10 @@ import {
   emptyRoot,
   encodeEntryBundle,
   formatNote,
+  formatVerifierKey,
+  type LogPolicy,
+  NO_QUORUM,
+  NOTE_ED25519,
   rootFromTiles,
   type Tile,
   type TileReader,
@@ -16,6 +20,7 @@ import {
   tilesForRoot,
   toBase64,
   utf8,
+  verifyLogPolicy,
 } from '@countersign/proof'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
@@ -27,13 +32,15 @@ import {
   type LogHead,
   partsSince,
   readAppendState,
+  readCosignatures,
   readEntries,
   readHead,
   readNewestCosignatures,
   readTiles,
   writeAppend,
 } from './log.store.ts'
-import { acceptCosignatures } from './witness.ts'
+import { cosignedSizes, publishSize, readQuorum, resetPublishedSize } from './log-quorum.store.ts'
+import { acceptCosignatures, policyProblem } from './witness.ts'
 
 export type TransparencyLogDeps = {
   db: Db
@@ -44,6 +51,16 @@ export type TransparencyLogDeps = {
   signers: readonly Signer[]
   /** Verifier key lines of the witnesses whose cosignatures are accepted. */
   witnesses: readonly string[]
+  /** Which witnesses must have cosigned a checkpoint for it to count as witnessed; without it, any of them. */
+  policy?: LogPolicy
+}
+
+/** How the newest checkpoint stands with its quorum: `waiting` for a moment is normal, `missing` is not. */
+export type LogQuorum = {
+  state: 'ok' | 'waiting' | 'missing'
+  size: number
+  cosignedSize: number
+  behindSeconds: number
 }
 
 /** A place in the log with its proof, as receipts carry it. */
@@ -52,13 +69,19 @@ export type LogPlace = { origin: string; index: number; inclusion_proof: string[
 export type TransparencyLog = ReturnType<typeof createTransparencyLog>
 
 const HASH_BYTES = 32
+/** Longer than a turn of all witnesses takes. */
+const QUORUM_PATIENCE_SECONDS = 60
 
 /**
  * A C2SP tlog-tiles log kept in tables. Tiles only grow, so any smaller tree can be read from the tiles of a larger
  * one. A reader needs no snapshot: it reads the checkpoint first, then the tiles that the checkpoint covers.
  */
-export function createTransparencyLog({ db, clock, origin, signers, witnesses }: TransparencyLogDeps) {
+export function createTransparencyLog({ db, clock, origin, signers, witnesses, policy }: TransparencyLogDeps) {
   const inclusion = createInclusionProofs((tiles) => readTiles(db, tiles))
+  const verifierKeys = signers.map(({ publicKey }) =>
+    formatVerifierKey({ name: origin, type: NOTE_ED25519, publicKey }),
+  )
+  const hasQuorum = policy !== undefined && policy.quorum !== NO_QUORUM
   let hasSigned = false
 
   const noteOf = (size: number, root: Uint8Array): string => {
@@ -77,12 +100,29 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
 
   const checkpointOf = (head: LogHead) => head.note + head.cosignatures
 
-  /** The newest cosigned checkpoint. It is signed again, which gives the same signature. */
+  /** A checkpoint of the past is signed again, which gives the same signature. */
+  const headAt = async (size: number, cosignatures: string): Promise<LogHead> => {
+    const root = await rootAt(db, size)
+    return { origin, size, root: Buffer.from(root), note: noteOf(size, root), cosignatures }
+  }
+
+  /** The newest checkpoint with the quorum of the policy; without a policy, the newest that any witness cosigned. */
   const witnessedHead = async (): Promise<LogHead | undefined> => {
+    if (hasQuorum) {
+      const { published_size } = await readQuorum(db)
+      return published_size === 0 ? undefined : headAt(published_size, await readCosignatures(db, published_size))
+    }
     const cosigned = await readNewestCosignatures(db)
-    if (!cosigned) return undefined
-    const root = await rootAt(db, cosigned.size)
-    return { origin, root: Buffer.from(root), note: noteOf(cosigned.size, root), ...cosigned }
+    return cosigned && headAt(cosigned.size, cosigned.cosignatures)
+  }
+
+  const meetsPolicy = async (size: number): Promise<boolean> => {
+    const checkpoint = checkpointOf(await headAt(size, await readCosignatures(db, size)))
+    return verifyLogPolicy(checkpoint, { policy: policy!, keys: verifierKeys, origin }).ok
+  }
+
+  const publishIfQuorum = async (size: number) => {
+    if (hasQuorum && (await meetsPolicy(size))) await publishSize(db, size, clock.now())
   }
 
   const consumer: JournalConsumer = {
@@ -122,7 +162,32 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
       const head = await readHead(db)
       if (head && head.origin !== origin)
         throw new Error(`The log in this database is named '${head.origin}', not '${origin}'; a log keeps its name.`)
+      const problem = policy && policyProblem(policy, verifierKeys)
+      if (problem !== undefined) throw new Error(`LOG_POLICY cannot be used: ${problem}`)
+      if (!hasQuorum) return
+      for (const size of await cosignedSizes(db)) if (await meetsPolicy(size)) return resetPublishedSize(db, size)
+      await resetPublishedSize(db, 0)
     },
+
+    /** Undefined without a policy that asks for witnesses. */
+    async quorum(): Promise<LogQuorum | undefined> {
+      if (!hasQuorum) return undefined
+      const { size, published_size, behind_since } = await readQuorum(db)
+      const behindSeconds = behind_since === null ? 0 : (clock.now().getTime() - behind_since.getTime()) / 1000
+      const state = behind_since === null ? 'ok' : behindSeconds <= QUORUM_PATIENCE_SECONDS ? 'waiting' : 'missing'
+      return { state, size, cosignedSize: published_size, behindSeconds: Math.max(0, behindSeconds) }
+    },
+
+    /** The checkpoint of a size without cosignatures. */
+    checkpointAt: async (size: number): Promise<string> => (await headAt(size, '')).note,
+
+    size: async (): Promise<number> => (await currentHead()).size,
+
+    consistencyProof: async (from: number, to: number): Promise<Uint8Array[]> =>
+      consistencyProofFromTiles(from, to, await tileReader(db, tilesForConsistency(from, to))),
+
+    /** Makes a checkpoint the one that counts as witnessed, once its cosignatures meet the policy. */
+    publishIfQuorum,
 
     /** Null while the log has none: before the first pass of the sequencer. */
     async newestCheckpoint(): Promise<string | null> {
@@ -183,11 +248,13 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
     /** Stores the cosignatures of known witnesses on one of our checkpoints. */
     async addCosignatures(note: string) {
       const head = await currentHead()
-      return acceptCosignatures(
+      const accepted = await acceptCosignatures(
         { db, origin, witnesses, now: clock.now(), rootAt: (size) => rootAt(db, size) },
         head.size,
         note,
       )
+      await publishIfQuorum(accepted.size)
+      return accepted
     },
   }
 }

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs'
 import {
+  type LogPolicy,
   type Note,
   noteKeyId,
   noteSignatureLine,
   parseCheckpoint,
+  parseLogPolicy,
   parseVerifierKey,
   toBase64,
   verifyCosignatures,
@@ -48,7 +51,7 @@ export async function acceptCosignatures(deps: WitnessDeps, newestSize: number, 
 }
 
 /** One signature line for each known witness; they have been verified already. */
-function cosignaturesOf(note: Note, witnesses: readonly string[]) {
+export function cosignaturesOf(note: Note, witnesses: readonly string[]) {
   return witnesses.flatMap((verifierKey) => {
     const key = parseVerifierKey(verifierKey)
     const keyId = key && toBase64(noteKeyId(key))
@@ -60,3 +63,30 @@ function cosignaturesOf(note: Note, witnesses: readonly string[]) {
     return [{ witness: key.name, time, line: noteSignatureLine(key, signature.signature) }]
   })
 }
+
+/** The policy of LOG_POLICY. A service that cannot read it does not start, or it would run without its witnesses. */
+export function loadLogPolicy(path: string | undefined): LogPolicy | undefined {
+  if (path === undefined) return undefined
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Error(`LOG_POLICY cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+  const parsed = parseLogPolicy(text)
+  if (!parsed.ok) throw new Error(`LOG_POLICY cannot be used: ${parsed.reason}`)
+  return parsed.policy
+}
+
+/** Why this log cannot work with the policy, or undefined when it can. */
+export function policyProblem(policy: LogPolicy, ownVerifierKeys: readonly string[]): string | undefined {
+  if (policy.logs.length > 0 && !policy.logs.some(({ verifierKey }) => ownVerifierKeys.includes(verifierKey)))
+    return `It lists logs, and none of them is this one: ${ownVerifierKeys[0]}`
+  const names = policy.witnesses.map(({ key }) => key.name)
+  const repeated = names.find((name, place) => names.indexOf(name) !== place)
+  if (repeated !== undefined) return `Two of its witnesses have the key name '${repeated}'.`
+  const invalid = policy.witnesses.find(({ url }) => url !== undefined && !isWebAddress(url))
+  return invalid && `The address of '${invalid.name}' must be an http or https address.`
+}
+
+const isWebAddress = (url: string) => URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol)

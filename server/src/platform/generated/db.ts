@@ -648,11 +648,30 @@ export type LogHead = {
   updated_at: Date
 }
 
+export type LogQuorum = {
+  id: number
+  holder: string
+  expires_at: Date
+  sent_size: bigint
+  published_size: bigint
+  behind_since: Date | null
+}
+
 export type LogTiles = {
   level: number
   index: bigint
   part: number
   bytes: Buffer
+}
+
+export type LogWitnesses = {
+  witness: string
+  size: Generated<bigint>
+  asked_at: Date | null
+  answered_at: Date | null
+  failures: Generated<number>
+  next_attempt_at: Generated<Date>
+  problem: string | null
 }
 
 export type Mandates = {
@@ -1344,7 +1363,9 @@ export type DB = {
   log_cosignatures: LogCosignatures
   log_entries: LogEntries
   log_head: LogHead
+  log_quorum: LogQuorum
   log_tiles: LogTiles
+  log_witnesses: LogWitnesses
   mandates: Mandates
   memories: Memories
   nonces: Nonces
