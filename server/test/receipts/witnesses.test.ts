@@ -340,7 +340,7 @@ describe('a witness that answers wrongly', () => {
       expect(asked).toBe(total)
     }
     // Receipts go on: each is in the newest checkpoint with its proof, cosigned or not.
-    expect((await log.receipts.get(id)).log?.index).toBe(2)
+    expect((await log.receipts.get(id)).log).toMatchObject({ index: 2 })
     expect((await log.log.quorum())?.state).toBe('waiting')
     log.clock.advance(60_000)
     expect(await log.log.quorum()).toMatchObject({ state: 'missing', size: 3, cosignedSize: 0 })
