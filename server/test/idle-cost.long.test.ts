@@ -9,6 +9,8 @@ import { growTables } from './grow-tables.ts'
  */
 const STATEMENTS_A_MINUTE = 480
 const BUFFERS_A_MINUTE = 2_000
+/** A table of so many rows has more pages than that, so a sweep that reads one whole does not pass. */
+const ROWS = 100_000
 
 let service: BenchService
 beforeAll(async () => {
@@ -61,16 +63,12 @@ async function measureIdleMinute(): Promise<Idle> {
   return { statements: sum(({ calls }) => calls), buffers: sum(({ buffers }) => buffers), most: most.slice(0, 8) }
 }
 
-test('an idle minute costs a few statements and pages, and no more with ten times the rows', async () => {
-  const small = await growTables(service.query, 10_000)
-  expect(Object.values(small).filter((count) => count >= 10_000).length).toBeGreaterThan(5)
-  const before = await measureIdleMinute()
-  await growTables(service.query, 100_000)
-  const after = await measureIdleMinute()
-  console.log(`idle minute: ${JSON.stringify({ before, after }, null, 1)}`)
+test('an idle minute costs a few statements and pages, however many rows are behind it', async () => {
+  const counts = await growTables(service.query, ROWS)
+  expect(Object.values(counts).filter((count) => count >= ROWS).length).toBeGreaterThan(5)
+  const idle = await measureIdleMinute()
+  console.log(`idle minute: ${JSON.stringify(idle, null, 1)}`)
 
-  expect(after.statements).toBeLessThanOrEqual(STATEMENTS_A_MINUTE)
-  expect(before.buffers).toBeLessThanOrEqual(BUFFERS_A_MINUTE)
-  // Indexes become one level deeper.
-  expect(after.buffers).toBeLessThanOrEqual(before.buffers * 1.3)
+  expect(idle.statements).toBeLessThanOrEqual(STATEMENTS_A_MINUTE)
+  expect(idle.buffers).toBeLessThanOrEqual(BUFFERS_A_MINUTE)
 }, 600_000)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openWorld, richTenant, run, type Tenant, type World } from './world.ts'
 
@@ -122,6 +123,62 @@ describe('the size of all rules of a tenant', () => {
     expect(page.text.length).toBeLessThan(1_300_000)
     expect(page.body).toMatchObject({ has_more: true, next_cursor: page.body.mandates.at(-1).id })
   })
+})
+
+describe('what is written about rules in a day', () => {
+  /** As if the tenant had changed the policy so often before. */
+  const copyVersions = (policyId: string, count: number) =>
+    world.service.database.pool.query(
+      `insert into policy_versions select policy_id, version + n, content, content_hash, changed_by, created_at
+       from policy_versions, generate_series(1, $2) n where policy_id = $1 and version = 1`,
+      [policyId, count],
+    )
+  const mandate = (tenant: Tenant) =>
+    world.post(
+      '/api/mandates',
+      { name: 'M', constraints: [{ type: 'payment.budget', max: 5, currency: 'USDC' }] },
+      tenant.headers,
+    )
+  /** Names that PostgreSQL cannot compress. */
+  const randomNames = () => Array.from({ length: 500 }, () => randomBytes(97).toString('hex'))
+
+  test.each([
+    ['2,000 changes', 1_999, { denied_agents: ['x'] }],
+    ['32 MiB', 400, { denied_agents: randomNames(), denied_merchants: randomNames() }],
+  ])(
+    'after %s a policy cannot be changed or made, nor a mandate, until a day has passed; deleting goes on',
+    async (_, count, constraints) => {
+      const tenant = await richTenant(world)
+      const first = await policy(tenant, { name: 'Often changed', constraints })
+      const other = await policy(tenant, { name: 'Deleted later', constraints: { max_per_run_usdc: 1 } })
+      expect([first.status, other.status]).toEqual([201, 201])
+      await copyVersions(first.body.id, count)
+      const change = () => world.call('PATCH', `/api/policies/${first.body.id}`, { name: 'Changed' }, tenant.headers)
+      await world.service.database.pool.query('update policies set version = version + $2 where id = $1', [
+        first.body.id,
+        count,
+      ])
+      for (const response of [
+        await change(),
+        await policy(tenant, { name: 'New', constraints }),
+        await mandate(tenant),
+      ]) {
+        expect(response.status, response.text).toBe(429)
+        expect(response.body).toMatchObject({ error: 'error', code: 'rate_limited', retryable: true })
+      }
+      expect((await world.call('DELETE', `/api/policies/${other.body.id}`, undefined, tenant.headers)).status).toBe(200)
+      // Another tenant is not concerned.
+      const stranger = await richTenant(world)
+      expect((await mandate(stranger)).status).toBe(201)
+
+      await world.service.database.pool.query(
+        `update policy_versions set created_at = created_at - interval '25 hours' where policy_id = $1`,
+        [first.body.id],
+      )
+      expect((await change()).status).toBe(200)
+      expect((await mandate(tenant)).status).toBe(201)
+    },
+  )
 })
 
 describe('the trace of a decision', () => {

@@ -13,7 +13,7 @@ import { defineLimit, markRulesChanged, readCounters } from '../counters/limit-c
 import { type CounterState, usedOf } from '../counters/limit-counters.ts'
 import { endOf, periodOf } from '../counters/windows.ts'
 import { findMandate, type MandateRow } from '../grants/grants.store.ts'
-import { lockRules, requireRoomForMandate } from '../rules/rule-limits.ts'
+import { lockRules, requireChangesLeft, requireRoomForMandate } from '../rules/rule-limits.ts'
 import { readKeys } from '../rules/rules-cache.store.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import { checkMandateConstraints, type MandateConstraint, mandateLimits } from './evaluate-mandate.ts'
@@ -70,6 +70,7 @@ export function createMandates(deps: MandatesDeps) {
         const at = deps.clock.now()
         await lockRules(tx, tenantId)
         await requireRoomForMandate(tx, tenantId, input.constraints, at)
+        await requireChangesLeft(tx, tenantId, at)
         const { starts_at, expires_at } = readValidity(input, at)
         const holderKeyId = input.holder_key_id ?? null
         if (holderKeyId !== null && !(await readKeys(tx, tenantId)).some((key) => key.id === holderKeyId))

@@ -16,7 +16,7 @@ import {
   velocityConstraints,
 } from './policy-constraints.ts'
 import { type Rule, type RuleInput, readRule } from './policy-rules.ts'
-import { lockRules, requireRoomForPolicy, withCounterLimit } from './rule-limits.ts'
+import { lockRules, requireChangesLeft, requireRoomForPolicy, withCounterLimit } from './rule-limits.ts'
 import type { Mode } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
 import { requireTag } from './selector.ts'
@@ -64,7 +64,10 @@ export function createPolicies(deps: PoliciesDeps) {
   ): Promise<PolicyRow> => {
     const at = deps.clock.now()
     const hash = contentHash(policy.content)
-    if (type !== 'deleted') await requireRoomForPolicy(tx, tenant.tenantId, { id: policy.id, ...policy.content })
+    if (type !== 'deleted') {
+      await requireRoomForPolicy(tx, tenant.tenantId, { id: policy.id, ...policy.content })
+      await requireChangesLeft(tx, tenant.tenantId, at)
+    }
     const row = await withCounterLimit(tx, tenant.tenantId, async () => {
       await defineVelocity(tx, tenant.tenantId, policy)
       return writePolicy(tx, { ...policy, tenantId: tenant.tenantId, hash, by: tenant.keyId, at })

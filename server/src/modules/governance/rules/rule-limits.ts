@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
-import { conflict } from '../../../platform/problem.ts'
+import { firstIdAt } from '../../../platform/ids.ts'
+import { conflict, Problem } from '../../../platform/problem.ts'
 import { normalizePayee } from './payee-names.ts'
 import type { Constraints } from './policy-constraints.ts'
 import type { Rule } from './policy-rules.ts'
@@ -12,12 +13,36 @@ const MAX_POLICY_BYTES = 1024 * 1024
 const MAX_RULES = 2_000
 const MAX_MANDATE_BYTES = 4 * 1024 * 1024
 const MAX_BUDGETS = 200
+/** Every version of a policy and every mandate is kept, because receipts name their hashes, so what is written in a day is limited. */
+const MAX_CHANGES_A_DAY = 2_000
+const MAX_CHANGED_BYTES_A_DAY = 32 * 1024 * 1024
+const DAY_MS = 86_400_000
 /** Each counter is a lock and an update in the transaction that admits the action. */
 export const MAX_COUNTERS_PER_ACTION = 64
 
 /** Rules of a tenant are changed one after the other, so that two changes cannot pass a limit together. */
 export const lockRules = (tx: Tx, tenantId: string) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${`rules:${tenantId}`}, 0))`.execute(tx)
+
+/** Refuses a change when the policies and mandates that the tenant has written in the last day are too many or too large. */
+export async function requireChangesLeft(tx: Tx, tenantId: string, at: Date): Promise<void> {
+  const since = new Date(at.getTime() - DAY_MS)
+  const { rows } = await sql<{ changes: number; bytes: number }>`
+    select count(*)::int as changes, coalesce(sum(size), 0)::int as bytes from (
+      select pg_column_size(version.content) as size from policies join policy_versions version on version.policy_id = policies.id
+      where policies.tenant_id = ${tenantId} and policies.updated_at > ${since} and version.created_at > ${since}
+      union all
+      select pg_column_size(constraints) from mandates where tenant_id = ${tenantId} and id > ${firstIdAt('man', since)}
+    ) written
+  `.execute(tx)
+  const { changes, bytes } = rows[0]!
+  if (changes < MAX_CHANGES_A_DAY && bytes < MAX_CHANGED_BYTES_A_DAY) return
+  throw new Problem(
+    'error',
+    `A tenant writes at most ${MAX_CHANGES_A_DAY} versions of policies and mandates of at most ${MAX_CHANGED_BYTES_A_DAY} bytes in 24 hours; there were ${changes} of ${bytes} bytes. Nothing was changed. Policies can still be deleted and mandates revoked.`,
+    { status: 429, code: 'rate_limited', retryable: true, retryAfterSeconds: 3600 },
+  )
+}
 
 type PolicySize = { policies: number; bytes: number; rules: number }
 
