@@ -4,6 +4,30 @@ create or replace function any_word_query(source_text text) returns tsquery lang
   from (select lexeme from unnest(to_tsvector('english', left(source_text, 8000))) order by positions[1] limit 64) as first_lexemes
 $$;
 
+-- What a run might need of its session: the newest memories, and older ones that share a word with the task. `shared` has the words of the
+-- task that a memory has, `related` those of `synonyms`, both as stems of the language `config`; memories are read to their 4,000th character.
+create or replace function recall_candidates(tenant text, session text, at timestamptz, config regconfig, task text, synonyms text, newest int, older int)
+returns table (id text, created_at timestamptz, excerpt text, shared text[], related text[]) language sql stable as $$
+  with asked as materialized (
+    select array(select lexeme from unnest(to_tsvector(config, left(task, 8000))) order by positions[1] limit 64) as words,
+           tsvector_to_array(to_tsvector(config, synonyms)) as synonyms
+  ),
+  candidates as materialized (
+    (select memory.id from memories memory where memory.tenant_id = tenant and memory.session_id = session and memory.expires_at > at
+     order by memory.id desc limit newest)
+    union
+    (select memory.id from memories memory
+     where memory.tenant_id = tenant and memory.session_id = session and memory.expires_at > at
+       and memory.words @@ (any_word_query(task || ' ' || synonyms) && quote_literal(tenant)::tsquery)
+     order by memory.id desc limit older)
+  )
+  select memory.id, memory.created_at, left(memory.content, 1000),
+         array(select word from unnest(stems.words) word where word = any (asked.words)),
+         array(select word from unnest(stems.words) word where word = any (asked.synonyms) and not word = any (asked.words))
+  from candidates join memories memory using (id), asked,
+       lateral (select tsvector_to_array(to_tsvector(config, left(memory.content, 4000))) as words) stems
+$$;
+
 -- A new memory weighs twice as much as a very old one, with a half-life of two weeks.
 create or replace function freshness(created_at timestamptz, at timestamptz) returns float8 language sql immutable as $$
   select (1 + power(0.5::float8, greatest(0, extract(epoch from at - created_at)::float8) / 1209600)) / 2

@@ -2031,7 +2031,7 @@ export interface paths {
         put?: never;
         /**
          * Remember something in a session
-         * @description A session keeps its newest 1000 memories and a tenant its newest 10000; older ones are forgotten. A run with `options.include_memory` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy. Needs an `X-API-Key` with the scope `run` or `control`, or a session.
+         * @description A session keeps its newest 1000 memories and a tenant its newest 10000; older ones are forgotten. A run with a key and a `session_id` reads those of its session unless `options.include_memory` is false; they are material for the lane and decide nothing about price, lane, payee or policy. Needs an `X-API-Key` with the scope `run` or `control`, or a session.
          */
         post: operations["createMemory"];
         /**
@@ -2055,7 +2055,7 @@ export interface paths {
         put?: never;
         /**
          * The memories that fit a query best
-         * @description Full-text search: any word of the query may match, in any of its forms. Better and fresher matches come first; a fresh memory counts up to twice an old one. Needs an `X-API-Key` with the scope `read`, or a session.
+         * @description Full-text search: any word of the query may match, in any of its forms, or a synonym of a committed list. Better and fresher matches come first; a fresh memory counts up to twice an old one. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         post: operations["searchMemories"];
         delete?: never;
@@ -5814,9 +5814,9 @@ export interface components {
                 category?: string;
             };
             options?: {
-                /** @description Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. Needs an X-API-Key; a guest who asks for it gets a 400. */
+                /** @description Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. True unless sent false for a run with an X-API-Key and a `session_id`; a guest who asks for it gets a 400. */
                 include_memory?: boolean;
-                /** @description Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400. */
+                /** @description Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. True unless sent false for a run with an X-API-Key and a `session_id`; a guest who asks for it gets a 400. */
                 write_memory?: boolean;
                 /** @description false skips the checks of the output: it is paid for whatever it is, and `verification.verified` is null in the answer and in the receipt. */
                 verify?: boolean;
@@ -5898,6 +5898,14 @@ export interface components {
                 read: string[];
                 written: string | null;
             };
+            /** @description Why each memory in `memory.read` was read, in the same order; absent when none was. */
+            memory_reasons?: {
+                id: string;
+                /** @description It shares words with the task, has a synonym of one, has a word that is spelled almost the same, or is among the newest of the session. */
+                why: "words" | "synonym" | "spelling" | "newest";
+                /** @description The stems or words that decided it; none for the newest. */
+                words: string[];
+            }[];
             /** @description The signed receipt; `log` is filled in once the receipt is in the public log. */
             receipt: {
                 [key: string]: unknown;
@@ -10260,6 +10268,15 @@ export interface operations {
                      *         ],
                      *         "written": "written"
                      *       },
+                     *       "memory_reasons": [
+                     *         {
+                     *           "id": "id",
+                     *           "why": "words",
+                     *           "words": [
+                     *             "word"
+                     *           ]
+                     *         }
+                     *       ],
                      *       "receipt": {},
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
                      *       "execution": {},

@@ -104,17 +104,106 @@ describe('a run with memory options', () => {
     expect(writtenResponse.body.content).toBe(`Task: ${joke.task}\n\nOutcome: ${first.body.output}`)
     expect(await listMemories(tenant, `run_id=${first.body.run_id}`)).toEqual([writtenResponse.body])
 
-    const second = await run(tenant, { ...joke, session_id: 's', options: { include_memory: true } })
+    const second = await run(tenant, {
+      ...joke,
+      session_id: 's',
+      options: { include_memory: true, write_memory: false },
+    })
     expect(second.body.memory).toEqual({ read: [clocks, cats, first.body.memory.written], written: null })
   })
 
-  test('a run without memory options reads and writes no memory', async () => {
+  test('a key and a session are enough: the run reads and remembers unless it is told not to', async () => {
     const tenant = await tenantWithPayer()
-    await remember(tenant, 's', 'Clocks.')
-    const withoutMemory = await run(tenant, { ...joke, session_id: 's' })
-    expect(withoutMemory.body.memory).toEqual({ read: [], written: null })
+    const clocks = await remember(tenant, 's', 'Clocks.')
+    const silent = await run(tenant, {
+      ...joke,
+      session_id: 's',
+      options: { include_memory: false, write_memory: false },
+    })
+    expect(silent.body.memory).toEqual({ read: [], written: null })
+    expect(silent.body).not.toHaveProperty('memory_reasons')
     expect(laneTasks[0]!.context).toEqual([])
     expect(await listMemories(tenant)).toHaveLength(1)
+
+    const writesOnly = await run(tenant, { ...joke, session_id: 's', options: { include_memory: false } })
+    expect(writesOnly.body.memory).toEqual({ read: [], written: expect.stringMatching(/^mem_/) })
+    const readsOnly = await run(tenant, { ...joke, session_id: 's', options: { write_memory: false } })
+    expect(readsOnly.body.memory).toEqual({ read: [clocks, writesOnly.body.memory.written], written: null })
+    const both = await run(tenant, { ...joke, session_id: 's', options: { verify: false } })
+    expect(both.body.memory).toEqual({ read: readsOnly.body.memory.read, written: expect.stringMatching(/^mem_/) })
+  })
+
+  test('without a session, as a guest and in a loop nothing is read or remembered unasked', async () => {
+    const tenant = await tenantWithPayer()
+    await remember(tenant, 's', 'Clocks.')
+    expect((await run(tenant, joke)).body.memory).toEqual({ read: [], written: null })
+    const loop = await tenant.payer.fetch(`${service.url}/api/loop`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...tenant.headers },
+      body: JSON.stringify({ input: joke.task, agent_id: joke.agent_id, session_id: 's' }),
+    })
+    expect(loop.status).toBe(200)
+    const guest = await tenant.payer.fetch(`${service.url}/api/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...joke, session_id: 's' }),
+    })
+    expect(guest.status).toBe(200)
+    expect(laneTasks.flatMap(({ context }) => context)).toEqual([])
+    expect(await listMemories(tenant)).toHaveLength(1)
+  })
+
+  test('recall finds other forms, synonyms, other spellings and the language of the task, and says why', async () => {
+    const tenant = await tenantWithPayer()
+    const wanted = {
+      words: await remember(tenant, 's', 'Kettles are shipped from Hamburg.'),
+      synonym: await remember(tenant, 's', 'The last bill had number 4711.'),
+      spelling: await remember(tenant, 's', 'Their restaurant is called Luigi.'),
+      german: await remember(tenant, 's', 'Die Häuser stehen am Fluss.'),
+    }
+    for (let n = 0; n < 20; n++) await remember(tenant, 's', `Nothing of note on day ${n}.`)
+    const reasonsFor = async (task: string) => {
+      const { body, text } = await run(tenant, {
+        task,
+        agent_id: 'default',
+        session_id: 's',
+        options: { write_memory: false, verify: false },
+      })
+      expect(body.memory_reasons, text).toBeDefined()
+      expect(body.memory_reasons.map(({ id }: { id: string }) => id)).toEqual(body.memory.read)
+      return body.memory_reasons.filter(({ why }: { why: string }) => why !== 'newest')
+    }
+    expect(await reasonsFor('From where is the kettle?')).toEqual([
+      { id: wanted.words, why: 'words', words: ['kettl'] },
+    ])
+    expect(await reasonsFor('Which number had the invoice?')).toContainEqual({
+      id: wanted.synonym,
+      why: 'words',
+      words: ['number'],
+    })
+    expect(await reasonsFor('Is there an invoice?')).toEqual([{ id: wanted.synonym, why: 'synonym', words: ['bill'] }])
+    expect(await reasonsFor('Name the resturant.')).toEqual([
+      { id: wanted.spelling, why: 'spelling', words: ['restaurant'] },
+    ])
+    expect(await reasonsFor('Wo ist das Haus, bitte?')).toEqual([{ id: wanted.german, why: 'words', words: ['haus'] }])
+  })
+
+  test('an offline lane puts what it recalled into its answer, in the words in which it was remembered', async () => {
+    const tenant = await tenantWithPayer()
+    await remember(tenant, 's', 'The door code of the Berlin office is 4711.')
+    await remember(tenant, 's', 'The cat likes tuna.')
+    for (const agent_id of ['default', 'support-v1', 'researcher-v2']) {
+      const request = { task: 'What is the door code of the Berlin office?', agent_id, session_id: 's' }
+      const { body, text } = await run(tenant, { ...request, options: { write_memory: false } })
+      expect(body.output, text).toContain('The door code of the Berlin office is 4711.')
+      expect(body.output).not.toContain('tuna')
+    }
+  })
+
+  test('recall reads no memory of another tenant, whatever its session is called', async () => {
+    const [tenant, stranger] = [await tenantWithPayer(), await tenantWithPayer()]
+    await remember(stranger, 's', 'Clocks of a stranger.')
+    expect((await run(tenant, { ...joke, session_id: 's' })).body.memory.read).toEqual([])
   })
 
   test('a run without a session gets a new one, and its memory is in it', async () => {

@@ -1,5 +1,6 @@
 import { MAX_STEPS_PER_TASK, StepBudgetExceeded, withStepBudget } from '../../platform/step-budget.ts'
 import { type Brief, readBrief } from './offline/brief.ts'
+import { withRecalled } from './offline/recalled.ts'
 import { type Report, renderReport } from './offline/report.ts'
 import { findSources } from './offline/source.ts'
 
@@ -43,7 +44,7 @@ export async function runOfflineTask(input: OfflineInput): Promise<OfflineOutput
   try {
     return await withStepBudget(MAX_STEPS_PER_TASK, async () => {
       const brief = readBrief(input.task, input.context)
-      return { output: renderReport(await worker(brief), brief.format) }
+      return { output: renderReport(withRecalled(await worker(brief), brief), brief.format) }
     })
   } catch (error) {
     return toRefusal(error)
@@ -61,7 +62,7 @@ export async function runWithoutParsers(input: OfflineInput): Promise<OfflineOut
     return withStepBudget(MAX_STEPS_PER_TASK, () => {
       const brief = readBrief(input.task, input.context)
       if (input.worker === 'default' && findSources(brief).length > 0) return undefined
-      return { output: renderReport(worker(brief) as Report, brief.format) }
+      return { output: renderReport(withRecalled(worker(brief) as Report, brief), brief.format) }
     })
   } catch (error) {
     return toRefusal(error)

@@ -327,11 +327,11 @@ test('the same task gives the same output on every machine; a change of output n
       "analyst-v1": "42147d90905d9e22",
       "coder-v1": "f45f411d664b0497",
       "comedian-v1": "027ef49898104a3c",
-      "default": "cd8dc308a74bd3c3",
-      "researcher-v2": "d4ac95a32eef3272",
+      "default": "cfb627df1b8b4bf9",
+      "researcher-v2": "4627ddf27077395f",
       "strategist-v1": "24b55b8e140c1485",
       "support-v1": "ed9d975a87d52931",
-      "writer-v1": "2a6928e6a2698c2f",
+      "writer-v1": "368bec201ee38dd9",
     }
   `)
 })

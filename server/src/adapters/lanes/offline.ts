@@ -6,7 +6,7 @@ import { findOutOfReach, type OutOfReach } from './offline/out-of-reach.ts'
 import { type OfflineInput, type OfflineOutput, runWithoutParsers, workerName } from './offline-task.ts'
 
 /** Increased whenever an offline lane may give a different output for the same task: a verifier compares within one version. */
-const VERSION = 3
+const VERSION = 4
 
 /** Up to this length, task and memories together, a task takes less time than handing it to a thread. */
 const MAX_INLINE_CHARACTERS = 2_000

@@ -35,7 +35,7 @@ export function memoryRoutes(app: App, memory: Memory) {
         operationId: 'createMemory',
         tags,
         summary: 'Remember something in a session',
-        description: `A session keeps its newest ${limits.perSession} memories and a tenant its newest ${limits.perTenant}; older ones are forgotten. A run with \`options.include_memory\` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy.`,
+        description: `A session keeps its newest ${limits.perSession} memories and a tenant its newest ${limits.perTenant}; older ones are forgotten. A run with a key and a \`session_id\` reads those of its session unless \`options.include_memory\` is false; they are material for the lane and decide nothing about price, lane, payee or policy.`,
         body: schema.MemoryCreate,
         response: { 201: schema.Memory, 409: ErrorResponse },
       },
@@ -57,7 +57,7 @@ export function memoryRoutes(app: App, memory: Memory) {
         tags,
         summary: 'The memories that fit a query best',
         description:
-          'Full-text search: any word of the query may match, in any of its forms. Better and fresher matches come first; a fresh memory counts up to twice an old one.',
+          'Full-text search: any word of the query may match, in any of its forms, or a synonym of a committed list. Better and fresher matches come first; a fresh memory counts up to twice an old one.',
         body: schema.MemorySearch,
         response: { 200: schema.MemorySearchResponse },
       },

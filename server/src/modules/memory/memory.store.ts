@@ -72,6 +72,41 @@ export async function searchMemories(
   return rows
 }
 
+/** A memory that a run might need, and what it shares with the task; only its beginning is read. */
+export type RecallCandidate = { id: string; created_at: Date; excerpt: string; shared: string[]; related: string[] }
+
+export async function findRecallCandidates(
+  tx: Tx,
+  request: {
+    tenantId: string
+    sessionId: string
+    now: Date
+    /** A text search configuration of PostgreSQL. */
+    language: string
+    task: string
+    synonyms: string
+    newest: number
+    older: number
+  },
+): Promise<RecallCandidate[]> {
+  const { tenantId, sessionId, now, language, task, synonyms, newest, older } = request
+  const { rows } = await sql<RecallCandidate>`
+    select * from recall_candidates(${tenantId}, ${sessionId}, ${now}, ${language}::regconfig, ${task}, ${synonyms}, ${newest}, ${older})
+    order by id desc`.execute(tx)
+  return rows
+}
+
+export async function readContents(tx: Tx, tenantId: string, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await tx
+    .selectFrom('memories')
+    .select(['id', 'content'])
+    .where('tenant_id', '=', tenantId)
+    .where('id', 'in', ids)
+    .execute()
+  return new Map(rows.map(({ id, content }) => [id, content]))
+}
+
 export const deleteMemory = (tx: Tx, tenantId: string, id: string): Promise<MemoryRow | undefined> =>
   tx.deleteFrom('memories').where('tenant_id', '=', tenantId).where('id', '=', id).returning(columns).executeTakeFirst()
 

@@ -8,7 +8,9 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
 import * as store from './memory.store.ts'
+import { detectLanguage, type RecallReason, rankMemories } from './rank-memories.ts'
 import { limits, type RecalledMemory, selectRecalled, toRunMemory } from './run-memory.ts'
+import { readSynonyms } from './synonyms.ts'
 
 export type MemoryDeps = {
   db: Db
@@ -40,6 +42,7 @@ const OVERLAP_MS = 5 * 60 * 1000
 export function createMemory(deps: MemoryDeps) {
   const { db, clock } = deps
   let sweptAt: number | undefined
+  const synonyms = readSynonyms()
 
   const auditEvent = (caller: TenantCaller, type: string, subject: string, data: Record<string, unknown>) => ({
     tenantId: caller.tenantId,
@@ -70,7 +73,7 @@ export function createMemory(deps: MemoryDeps) {
       const rows = await store.searchMemories(db, {
         tenantId: caller.tenantId,
         now: clock.now(),
-        query,
+        query: [query, ...synonyms.findFor(query)].join(' '),
         limit,
         ...(session_id !== undefined && { session_id }),
         ...(agent_id !== undefined && { agent_id }),
@@ -128,12 +131,31 @@ export function createMemory(deps: MemoryDeps) {
 
     /** The memories of a session that a task may need. They are read after lane, price and policy are decided, and are only text for the lane. */
     async recall(request: { tenantId: string; sessionId: string; task: string }): Promise<RecalledMemory[]> {
-      const filter = { tenantId: request.tenantId, session_id: request.sessionId, now: clock.now() }
-      const [matchingMemories, newestMemories] = await Promise.all([
-        store.searchMemories(db, { ...filter, query: request.task, limit: limits.maxRecalledBySearch }),
-        store.listMemories(db, { ...filter, limit: limits.maxRecalled }),
-      ])
-      return selectRecalled(matchingMemories, newestMemories)
+      const now = clock.now()
+      const { tenantId, sessionId } = request
+      const task = request.task.slice(0, limits.recallTaskCharacters)
+      const candidates = await store.findRecallCandidates(db, {
+        tenantId,
+        sessionId,
+        now,
+        language: detectLanguage(task),
+        task,
+        synonyms: synonyms.findFor(task).join(' '),
+        newest: limits.recallNewest,
+        older: limits.recallOlder,
+      })
+      const matching = rankMemories(task, candidates, now).slice(0, limits.maxRecalledBySearch)
+      const newest = candidates
+        .slice(0, limits.maxRecalled)
+        .map(({ id }) => ({ id, why: 'newest' as const, words: [] }))
+      const chosen = [...matching, ...newest]
+      const contents = await store.readContents(db, tenantId, [...new Set(chosen.map(({ id }) => id))])
+      const withContent = (reasons: readonly RecallReason[]) =>
+        reasons.flatMap((reason) => {
+          const content = contents.get(reason.id)
+          return content === undefined ? [] : { ...reason, content }
+        })
+      return selectRecalled(withContent(matching), withContent(newest))
     },
 
     /** The memory that transaction C writes for a run with `options.write_memory`. */

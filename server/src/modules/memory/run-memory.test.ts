@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { limits, selectRecalled, toRunMemory } from './run-memory.ts'
 
-const memory = (n: number, length = 10) => ({ id: `mem_${String(n).padStart(3, '0')}`, content: 'x'.repeat(length) })
+const memory = (n: number, length = 10) => ({
+  id: `mem_${String(n).padStart(3, '0')}`,
+  why: 'newest' as const,
+  words: [],
+  content: 'x'.repeat(length),
+})
 const idsOf = (memories: { id: string }[]) => memories.map(({ id }) => Number(id.slice(4)))
 
 describe('selectRecalled', () => {

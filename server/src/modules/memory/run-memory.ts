@@ -1,4 +1,5 @@
 import type { NewMemory } from './memory.steps.ts'
+import type { RecallReason } from './rank-memories.ts'
 
 /** Limits of what is stored, for how long, and how much of it is given to a run. */
 export const limits = {
@@ -11,6 +12,10 @@ export const limits = {
   maxRecalled: 8,
   maxRecalledBySearch: 5,
   maxRecalledCharacters: 8_000,
+  /** How many memories of a session are compared with a task: the newest, and older ones that share a word. */
+  recallNewest: 200,
+  recallOlder: 50,
+  recallTaskCharacters: 4_000,
 } as const
 
 const TASK_CHARACTERS = 2_000
@@ -45,7 +50,7 @@ export const toRunMemory = (run: FinishedRun, at: Date): NewMemory => ({
 const clip = (text: string, maxLength: number) =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 
-export type RecalledMemory = { id: string; content: string }
+export type RecalledMemory = RecallReason & { content: string }
 
 /**
  * The memories that match the task best, then the newest, as many as fit. Only whole ones, so that an id in `memory.read`
@@ -60,7 +65,7 @@ export function selectRecalled(
   for (const memory of [...matchingMemories.slice(0, limits.maxRecalledBySearch), ...newestMemories]) {
     if (selectedById.size >= limits.maxRecalled) break
     if (selectedById.has(memory.id) || memory.content.length > room) continue
-    selectedById.set(memory.id, { id: memory.id, content: memory.content })
+    selectedById.set(memory.id, memory)
     room -= memory.content.length
   }
   return [...selectedById.values()].sort((a, b) => (a.id < b.id ? -1 : 1))

@@ -5,7 +5,7 @@ import type { RecalledMemory } from '../memory/run-memory.ts'
 import type { OutputCheck, VerifyOutputInput } from '../verification/verification.ts'
 import { paymentMethodOf } from './draft-receipt.ts'
 import type { Lane, LaneResult, PartialOutput } from './lane.ts'
-import { type Failure, type Run, type RunResult, stepOwner, type Verification } from './paid-unit.ts'
+import { type Failure, memoryUse, type Run, type RunResult, stepOwner, type Verification } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** Does the work of an admitted run before its deadline, unless it is cancelled, and verifies the output. Never throws: a run must come to an end. */
@@ -64,8 +64,9 @@ async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptio
     verification,
     memory: {
       read: memories.map((memory) => memory.id),
-      written: run.tenantId && run.request.options?.write_memory ? deps.ids.next('mem') : null,
+      written: memoryUse(run).writes ? deps.ids.next('mem') : null,
     },
+    ...(memories.length > 0 && { memory_reasons: memories.map(({ id, why, words }) => ({ id, why, words })) }),
     actions: await deps.evaluateActions(
       { tenantId: run.tenantId, keyId: run.terms.ruling.asked_by, agentId: run.agentId },
       run.request.proposed_actions ?? [],
@@ -138,11 +139,9 @@ function verificationFailure(verification: Verification, mode: 'live' | 'offline
   }
 }
 
-async function recallMemories(
-  deps: RunDeps,
-  { id, tenantId, sessionId, request }: Run,
-): Promise<RecalledMemory[] | Failure> {
-  if (!tenantId || !request.options?.include_memory) return []
+async function recallMemories(deps: RunDeps, run: Run): Promise<RecalledMemory[] | Failure> {
+  const { id, tenantId, sessionId, request } = run
+  if (!tenantId || !memoryUse(run).reads) return []
   try {
     return await deps.memory.recall({ tenantId, sessionId, task: request.task })
   } catch (error) {

@@ -3,7 +3,7 @@ import type { AllowedAssessment, Hold } from '../governance/assess/assessment.ts
 import { exposureScope, toLimitHoldItem } from '../governance/counters/limit-hold-item.ts'
 import { accounts, buildEscrowHold, type LedgerEntry } from '../ledger/ledger.ts'
 import { type PaidRequest, requestKeys } from './paid-request.ts'
-import type { PaidUnit, Run, RunBody } from './paid-unit.ts'
+import { memoryUse, type PaidUnit, type Run, type RunBody } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { deadlineSecondsOf, type RunDeps } from './run-deps.ts'
 import type { AdmissionItem } from './runs.steps.ts'
@@ -89,12 +89,11 @@ function withoutTokens({ preauth_token: _, override_token: __, ...body }: RunBod
 }
 
 /**
- * The request of an approved run stays in its approval, encrypted, and is needed nowhere else; with `write_memory` the
- * reconciler needs the task, which its caller wants stored anyway.
+ * The request of an approved run stays in its approval, encrypted, and is needed nowhere else; where it is to be
+ * remembered the reconciler needs the task, which its caller wants stored anyway.
  */
 function toStoredRequest(unit: PaidUnit): Record<string, unknown> {
-  if (unit.kind === 'topup' || unit.terms.ruling.approval_id === null || unit.request.options?.write_memory)
-    return unit.request
+  if (unit.kind === 'topup' || unit.terms.ruling.approval_id === null || memoryUse(unit).writes) return unit.request
   const { session_id, options } = unit.request
   return { ...(session_id !== undefined && { session_id }), ...(options && { options }) }
 }

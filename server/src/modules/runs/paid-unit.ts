@@ -1,5 +1,6 @@
 import type { AssessmentSummary } from '../governance/assess/assessment.ts'
 import type { StoredHold } from '../governance/counters/counted-by.ts'
+import type { RecalledMemory } from '../memory/run-memory.ts'
 import type { OutputCheck } from '../verification/verification.ts'
 
 /** The fields that a run and a top-up share, as transaction A writes them. */
@@ -26,6 +27,16 @@ type Unit = {
 }
 
 export type Run = Unit & { kind: 'run' | 'loop'; request: RunBody }
+
+/** A tenant's run in a session that its caller named reads and writes memory unless it says otherwise; a loop does neither. */
+export function memoryUse({ kind, tenantId, request }: Pick<Run, 'kind' | 'tenantId' | 'request'>) {
+  const { options, session_id } = request
+  const isDefault = kind === 'run' && session_id !== undefined
+  return {
+    reads: tenantId !== null && (options?.include_memory ?? isDefault),
+    writes: tenantId !== null && (options?.write_memory ?? isDefault),
+  }
+}
 
 /** Money paid into a wallet: a paid unit without work. */
 export type TopUp = Unit & { kind: 'topup'; request: { wallet_id: string; amount: string } }
@@ -81,6 +92,8 @@ export type RunResult = {
   }
   verification: Verification
   memory: { read: string[]; written: string | null }
+  /** Why each memory was read; absent when none was. */
+  memory_reasons?: Omit<RecalledMemory, 'content'>[]
   actions: unknown[]
   receipt_id: string
   issued_at: string

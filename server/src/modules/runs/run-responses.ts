@@ -281,6 +281,7 @@ const runBody = (
     verification: result.verification,
     settlement,
     memory: result.memory,
+    ...(result.memory_reasons && { memory_reasons: result.memory_reasons }),
   },
   after: { receipt_url: receiptUrl(result), execution: result.execution },
 })

@@ -88,13 +88,13 @@ export const RunRequest = Type.Object(
           include_memory: Type.Optional(
             Type.Boolean({
               description:
-                'Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. Needs an X-API-Key; a guest who asks for it gets a 400.',
+                'Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. True unless sent false for a run with an X-API-Key and a `session_id`; a guest who asks for it gets a 400.',
             }),
           ),
           write_memory: Type.Optional(
             Type.Boolean({
               description:
-                'Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400.',
+                'Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. True unless sent false for a run with an X-API-Key and a `session_id`; a guest who asks for it gets a 400.',
             }),
           ),
           ...verificationOptions,
@@ -236,6 +236,22 @@ export const RunSuccessResponse = Type.Object(
       }),
       written: nullable(Type.String()),
     }),
+    memory_reasons: Type.Optional(
+      Type.Array(
+        Type.Object({
+          id: Type.String(),
+          why: Type.Union(
+            ['words', 'synonym', 'spelling', 'newest'].map((why) => Type.Literal(why)),
+            {
+              description:
+                'It shares words with the task, has a synonym of one, has a word that is spelled almost the same, or is among the newest of the session.',
+            },
+          ),
+          words: Type.Array(Type.String(), { description: 'The stems or words that decided it; none for the newest.' }),
+        }),
+        { description: 'Why each memory in `memory.read` was read, in the same order; absent when none was.' },
+      ),
+    ),
     receipt: open('The signed receipt; `log` is filled in once the receipt is in the public log.'),
     receipt_url: Type.String(),
     execution: open('Who did the work, in which mode, how long it took and what it used.'),

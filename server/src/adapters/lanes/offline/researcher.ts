@@ -1,6 +1,7 @@
 import { spendSteps } from '../../../platform/step-budget.ts'
 import type { Brief } from './brief.ts'
 import { extractTopic } from './brief.ts'
+import { findRecalled } from './recalled.ts'
 import type { Report } from './report.ts'
 import { clip, countFrequencies, extractContentWords, type Sentence, splitSentences, stem } from './text.ts'
 
@@ -10,8 +11,7 @@ const DEFAULT_POINTS = 5
 
 /** Key points with quoted evidence from the material; without material, a research plan. */
 export function researchText(brief: Brief): Report {
-  const source = [...brief.context, brief.material].filter(Boolean).join('\n\n')
-  const sentences = splitSentences(source)
+  const sentences = splitSentences(brief.material || findRecalled(brief).join('\n'))
   return sentences.length >= 2 ? reportFromMaterial(brief, sentences) : reportResearchPlan(brief)
 }
 

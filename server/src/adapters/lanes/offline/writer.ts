@@ -105,7 +105,7 @@ export function writeText(brief: Brief): Report {
   if (/\btranslat(?:e|ion)\b/i.test(brief.instruction)) return reportNotTranslated(brief)
   const items = readNewsletterItems(brief)
   if (items.length >= 2) return draftNewsletter(items)
-  const material = [...brief.context, brief.material].filter(Boolean).join('\n\n')
+  const { material } = brief
   const minWords = asksForEdit(brief.instruction) && brief.material ? 2 : 12
   return splitSentences(material).length >= 1 && splitWords(material).length >= minWords
     ? rewriteText(brief, material)
