@@ -54,6 +54,16 @@ export const attestationContent = (attestation: object): JsonObject => {
 export const attestationSigningBytes = (attestation: object): Uint8Array =>
   utf8(canonicalize(attestationContent(attestation)))
 
+/** The log entry of an attestation: the canonical JSON of the six signed members and their signature. */
+export const attestationLeaf = (attestation: object): Uint8Array => {
+  const { signature } = attestation as JsonObject
+  return utf8(canonicalize({ ...attestationContent(attestation), signature }))
+}
+
+/** The id of an attestation: `att_` and 128 bits of the hash of the signed members. */
+export const attestationId = (attestation: object): string =>
+  `att_${hashJson(attestationContent(attestation)).slice('sha256:'.length, 'sha256:'.length + 32)}`
+
 /** `backing.evidence.hash`, which anyone can recompute from the sources. */
 export const evidenceHash = (sources: readonly object[]): string => hashJson(sources)
 

@@ -10,7 +10,13 @@ export {
   TLOG_SIZE_TYPE,
 } from './add-checkpoint.ts'
 export type { AttestationContent, AttestationEvidence, EvidenceSource } from './attestation.ts'
-export { ATTESTATION_SCHEMA, attestationSigningBytes, evidenceHash } from './attestation.ts'
+export {
+  ATTESTATION_SCHEMA,
+  attestationId,
+  attestationLeaf,
+  attestationSigningBytes,
+  evidenceHash,
+} from './attestation.ts'
 export { CanonicalizeError, canonicalize } from './canonicalize.ts'
 export type { Checkpoint, CheckpointKey, VerifiedCheckpoint } from './checkpoint.ts'
 export { checkpointSignatureLine, checkpointText, parseCheckpoint, verifyCheckpoint } from './checkpoint.ts'
@@ -84,7 +90,7 @@ export type { Opening } from './verify-opening.ts'
 export { saltHash, verifyOpening } from './verify-opening.ts'
 export type { PreauthClaims, PreauthVerification, VerifyPreauthTokenOptions } from './verify-preauth-token.ts'
 export { verifyPreauthToken } from './verify-preauth-token.ts'
-export type { VerifyReceiptOptions } from './verify-receipt.ts'
+export type { LogRequirements, VerifyReceiptOptions } from './verify-receipt.ts'
 export { verifyReceipt } from './verify-receipt.ts'
 export { verifyReceiptChain } from './verify-receipt-chain.ts'
 export type { VerifyStatementOptions } from './verify-statement.ts'

@@ -5,14 +5,16 @@ import {
   flipBit,
   issuerKey,
   jwks,
+  LOG_ORIGIN,
+  logAttestation,
   makeAttestation,
   parseBytes,
   testKey,
   untrustedKey,
 } from '../test/fixtures.ts'
-import { attestationContent, evidenceHash } from './attestation.ts'
+import { attestationContent, attestationId, attestationLeaf, evidenceHash } from './attestation.ts'
 import { canonicalize } from './canonicalize.ts'
-import { utf8 } from './encoding.ts'
+import { toBase64, utf8 } from './encoding.ts'
 import { verifyAttestation } from './verify-attestation.ts'
 
 const live = makeAttestation()
@@ -142,4 +144,57 @@ test('it never throws, whatever the input', () => {
     ),
     { numRuns: 100 },
   )
+})
+
+describe('the place of an attestation in the log', () => {
+  const logged = logAttestation(live)
+  const required = { jwks, log: { origin: LOG_ORIGIN, required: true } }
+  const place = logged.log as Record<string, unknown>
+
+  test('is proven by its checkpoint, for the six signed members with their signature', () => {
+    const result = verifyAttestation(logged, required)
+    expect([result.ok, check(result, 'checkpoint'), check(result, 'inclusion')]).toEqual([true, true, true])
+    expect(Object.keys(JSON.parse(new TextDecoder().decode(attestationLeaf(logged)))).sort()).toEqual(
+      ['as_of', 'backing', 'chain', 'schema', 'signature', 'snapshot', 'symbol'].sort(),
+    )
+    // Members that nobody signed are not part of the entry.
+    expect(verifyAttestation({ ...logged, disclaimer: 'Another.' }, required).ok).toBe(true)
+  })
+
+  test('is not asked for unless the attestation has one or it is required', () => {
+    expect(verifyAttestation(live, { jwks }).checks.some(({ name }) => name === 'inclusion')).toBe(false)
+    expect(check(verifyAttestation(logged, { jwks }), 'inclusion')).toBe(true)
+    const pending = verifyAttestation({ ...live, log: null }, { jwks })
+    expect([pending.ok, check(pending, 'inclusion')]).toEqual([true, 'skipped'])
+  })
+
+  const another = makeAttestation({ changes: { as_of: '2026-11-16T15:00:15.000Z' } })
+  const resigned = { ...live, signature: { ...(live.signature as object), value: toBase64(new Uint8Array(64)) } }
+  test.each([
+    ['none', live],
+    ['none yet', { ...live, log: null }],
+    ['that of another attestation', { ...another, log: place }],
+    ['that of the same content with another signature', { ...live, log: logAttestation(resigned).log }],
+    ['that of another index', { ...logged, log: { ...place, index: 6 } }],
+    ['one in a log of another name', { ...logged, log: { ...place, origin: 'log.example/other' } }],
+    ['one that another key signed', logAttestation(live, { key: untrustedKey })],
+    ['a shorter proof', { ...logged, log: { ...place, inclusion_proof: (place.inclusion_proof as []).slice(1) } }],
+    ['one that is no object', { ...logged, log: 'entry 5' }],
+  ])('is refused when it is required and there is %s', (_, attestation) => {
+    expect(verifyAttestation(attestation, required).ok).toBe(false)
+  })
+
+  test('a changed price is refused, although the place is genuine', () => {
+    const snapshot = { ...(logged.snapshot as object), wrapper_price: 1 }
+    const result = verifyAttestation({ ...logged, snapshot }, required)
+    expect([check(result, 'signature'), check(result, 'inclusion')]).toEqual([false, false])
+  })
+
+  test('its id is a hash of what is signed, so that another reading has another', () => {
+    expect(attestationId(live)).toMatch(/^att_[0-9a-f]{32}$/)
+    expect(attestationId({ ...live, disclaimer: 'Another.' })).toBe(attestationId(live))
+    expect(attestationId(another)).not.toBe(attestationId(live))
+    expect(check(verifyAttestation({ ...live, id: attestationId(live) }, { jwks }), 'id')).toBe(true)
+    expect(verifyAttestation({ ...live, id: attestationId(another) }, { jwks }).ok).toBe(false)
+  })
 })

@@ -1,4 +1,4 @@
-import { attestationContent, attestationProblem } from './attestation.ts'
+import { attestationContent, attestationId, attestationProblem } from './attestation.ts'
 import {
   allChecksPass,
   type Check,
@@ -15,6 +15,7 @@ import {
 import { toHex } from './encoding.ts'
 import type { Jwks } from './jwk.ts'
 import { sha256 } from './sha256.ts'
+import { checkLog, type LogRequirements } from './verify-receipt.ts'
 
 export type VerifyAttestationOptions = {
   jwks: Jwks
@@ -22,6 +23,8 @@ export type VerifyAttestationOptions = {
   now?: Date
   /** Reject previews, for consumers that need live data. */
   requireLive?: boolean
+  /** What its place in the log must fulfil, as for receipts. */
+  log?: LogRequirements
 }
 
 /** How far the attesting clock may run ahead. */
@@ -47,8 +50,28 @@ export function verifyAttestation(attestation: unknown, options: VerifyAttestati
     checkEvidence(evidence),
     checkMode(evidence.mode, attestation.preview, options.requireLive),
     checkFreshness(attestation.as_of, evidence.valid_until, options.now),
+    ...checkId(attestation),
+    ...checkPlace(attestation, options),
   ]
-  return { ok: allChecksPass(checks, ['shape', 'key', 'signature', 'evidence_hash', 'mode']), checks, does_not_prove }
+  const required = ['shape', 'key', 'signature', 'evidence_hash', 'mode']
+  if (options.log?.required) required.push('checkpoint', 'inclusion')
+  return { ok: allChecksPass(checks, required), checks, does_not_prove }
+}
+
+/** The id is not signed, so it must be that of the signed members. */
+function checkId(attestation: JsonObject): Check[] {
+  if (attestation.id === undefined) return []
+  const canonical = canonicalBytes(attestationContent(attestation))
+  return 'bytes' in canonical && attestation.id === attestationId(attestation)
+    ? [passed('id', 'The id is a hash of the signed members.')]
+    : [failed('id', 'The id belongs to another attestation.')]
+}
+
+/** Attestations are entries of the log since they have a `log` member; older ones have none. */
+function checkPlace(attestation: JsonObject, options: VerifyAttestationOptions): Check[] {
+  if (attestation.log === undefined && options.log === undefined) return []
+  const content = { ...attestationContent(attestation), signature: attestation.signature }
+  return checkLog(attestation.log, content, options, 'attestation')
 }
 
 function checkEvidence({ hash, sources }: JsonObject): Check {

@@ -21,20 +21,23 @@ import { hashLeaf } from './merkle-tree.ts'
 import { hashReceipt, receiptProblem } from './receipt.ts'
 import { checkOpening, type Opening } from './verify-opening.ts'
 
+/** What an entry's place in the log must fulfil. */
+export type LogRequirements = {
+  /** Name of the log. Without it, any log whose checkpoint a trusted key signed is accepted. */
+  origin?: string
+  /** Keys that may sign checkpoints; by default those of `jwks` with purpose `log` or without a purpose. */
+  keys?: readonly CheckpointKey[]
+  /** Whether a receipt or an attestation without an inclusion proof fails. */
+  required?: boolean
+  witnesses?: readonly WitnessKey[]
+  /** How many witnesses must have cosigned; with `witnesses` given, one by default. */
+  quorum?: number
+}
+
 export type VerifyReceiptOptions = {
   /** The issuer's key set; no other keys are trusted. */
   jwks: Jwks
-  log?: {
-    /** Name of the log. Without it, any log whose checkpoint a trusted key signed is accepted. */
-    origin?: string
-    /** Keys that may sign checkpoints; by default those of `jwks` with purpose `log` or without a purpose. */
-    keys?: readonly CheckpointKey[]
-    /** Whether a receipt without an inclusion proof fails. */
-    required?: boolean
-    witnesses?: readonly WitnessKey[]
-    /** How many witnesses must have cosigned; with `witnesses` given, one by default. */
-    quorum?: number
-  }
+  log?: LogRequirements
   /** The previous receipt of the same run, if available; null when there must be none. */
   previous?: unknown
   /** What a holder discloses of the request, the task or the output: checked against the receipt's hashes. */
@@ -62,7 +65,7 @@ export function verifyReceipt(receipt: unknown, options: VerifyReceiptOptions): 
     ...checkSignature(receipt.signature, signedContent, { jwks: options.jwks, purpose: 'receipt' }),
     ...checkAssertion(receipt.settlement),
     checkPrevious(receipt, options.previous),
-    ...checkLog(receipt, options),
+    ...checkLog(receipt.log, omit(receipt, 'log'), options),
     ...(options.opening === undefined ? [] : checkOpening(receipt, options.opening)),
   ]
   const required = ['shape', 'key', 'signature', ...(options.log?.required ? ['checkpoint', 'inclusion'] : [])]
@@ -108,11 +111,16 @@ function checkPrevious(receipt: JsonObject, previous: unknown): Check {
     : failed('prev_hash', 'It does not have the hash of the given previous receipt.')
 }
 
-function checkLog(receipt: JsonObject, { jwks, log: trust = {}, now }: VerifyReceiptOptions): Check[] {
-  const { log } = receipt
+/** The checks of an entry's place in the log; `content` is what its leaf is the canonical JSON of. */
+export function checkLog(
+  log: unknown,
+  content: JsonObject,
+  { jwks, log: trust = {}, now }: Pick<VerifyReceiptOptions, 'jwks' | 'log' | 'now'>,
+  label = 'receipt',
+): Check[] {
   if (log === null || log === undefined) {
     const createCheck = trust.required ? failed : skipped
-    const reason = 'The receipt is not in the log yet.'
+    const reason = `The ${label} is not in the log yet.`
     return [
       createCheck('checkpoint', reason),
       createCheck('inclusion', reason),
@@ -124,7 +132,7 @@ function checkLog(receipt: JsonObject, { jwks, log: trust = {}, now }: VerifyRec
     return [failed('checkpoint', reason), skipped('inclusion', reason)]
   }
   if (trust.origin !== undefined && log.origin !== trust.origin) {
-    const reason = `The receipt names the log '${log.origin}', not '${trust.origin}'.`
+    const reason = `The ${label} names the log '${log.origin}', not '${trust.origin}'.`
     return [failed('checkpoint', reason), skipped('inclusion', reason)]
   }
   const keys = trust.keys ?? readKeys(jwks).filter((key) => allowsPurpose(key, 'log') !== false)
@@ -133,7 +141,7 @@ function checkLog(receipt: JsonObject, { jwks, log: trust = {}, now }: VerifyRec
     return [failed('checkpoint', head.reason), skipped('inclusion', 'There is no trusted checkpoint.')]
   }
   const { size, root } = head.checkpoint
-  const leaf = canonicalBytes(omit(receipt, 'log'))
+  const leaf = canonicalBytes(content)
   const included =
     'bytes' in leaf &&
     verifyInclusion({
@@ -147,7 +155,7 @@ function checkLog(receipt: JsonObject, { jwks, log: trust = {}, now }: VerifyRec
     passed('checkpoint', `${head.reason} The log '${log.origin}' had ${size} entries.`),
     included
       ? passed('inclusion', `It is entry ${log.index} of the log.`)
-      : failed('inclusion', 'The proof does not lead from this receipt to the root of the checkpoint.'),
+      : failed('inclusion', `The proof does not lead from this ${label} to the root of the checkpoint.`),
     ...(trust.witnesses ? [checkWitnesses(log.checkpoint, trust.witnesses, trust.quorum, now)] : []),
   ]
 }

@@ -1,5 +1,6 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import {
+  attestationLeaf,
   attestationSigningBytes,
   checkpointSignatureLine,
   checkpointText,
@@ -85,6 +86,15 @@ export function logReceipt(
   leafHashes[index] = hashLeaf(receiptLeaf(receipt))
   const inclusion_proof = inclusionProof(leafHashes, index).map(toBase64)
   return { ...receipt, log: { origin, index, inclusion_proof, checkpoint: makeCheckpoint(leafHashes, key, origin) } }
+}
+
+/** The attestation at `index` of a log whose other entries are fillers. */
+export function logAttestation(attestation: JsonObject, { index = 5, size = 11, key = logKey } = {}): JsonObject {
+  const leafHashes = fillerHashes(size)
+  leafHashes[index] = hashLeaf(attestationLeaf(attestation))
+  const inclusion_proof = inclusionProof(leafHashes, index).map(toBase64)
+  const checkpoint = makeCheckpoint(leafHashes, key)
+  return { ...attestation, log: { origin: LOG_ORIGIN, index, inclusion_proof, checkpoint } }
 }
 
 export const fillerHashes = (size: number): Uint8Array[] =>
