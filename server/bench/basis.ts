@@ -13,10 +13,12 @@ import type { AttestationSigners } from '../src/modules/basis/attestation.ts'
 import { basisRoutes } from '../src/modules/basis/basis.routes.ts'
 import { createBasis } from '../src/modules/basis/basis.ts'
 import { loadCoverage } from '../src/modules/basis/coverage.ts'
+import { createReceipts } from '../src/modules/receipts/receipts.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { openDatabase } from '../src/platform/db.ts'
 import { createHttp } from '../src/platform/http.ts'
 import { createIds } from '../src/platform/ids.ts'
+import { createKeys } from '../src/platform/keys.ts'
 import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createRateLimiter } from '../src/platform/rate-limit.ts'
@@ -56,6 +58,12 @@ async function main() {
       throw new Error('The benchmark does not fetch.')
     },
     signers: { live: unusedSigner, preview: unusedSigner },
+    entries: createReceipts({
+      db: database.db,
+      clock: systemClock,
+      keys: createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) }),
+      publicUrl: () => 'http://localhost',
+    }),
     holder: 'bench',
     emit: async () => {},
   })

@@ -52,3 +52,16 @@ begin
   get diagnostics affected = row_count;
   return deleted + affected;
 end $$;
+
+-- Makes an attestation an entry of the public log, once, before it is handed out for the first time. Answers it as it was first handed out.
+-- input: {id, asset, symbol, chain, as_of, seq, body, receipt}
+create or replace function log_attestation(input jsonb) returns jsonb language plpgsql as $$
+begin
+  insert into basis_attestations (id, asset, symbol, chain, as_of, seq, body)
+  values (input->>'id', input->>'asset', input->>'symbol', input->>'chain', (input->>'as_of')::timestamptz, (input->>'seq')::bigint, input->>'body')
+  on conflict (id) do nothing;
+  if found then
+    perform issue_receipt(input->'receipt');
+  end if;
+  return (select jsonb_build_object('body', body) from basis_attestations where id = input->>'id');
+end $$;

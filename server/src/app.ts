@@ -257,7 +257,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     await receipts.open()
     const observe = composeObservability(context, { tenants, catalog, receipts, logPolicy })
-    const basis = await composeBasis(context)
+    const basis = await composeBasis(context, receipts)
     const memory = composeMemory(context)
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
     const payments = createPayments({

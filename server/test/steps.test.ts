@@ -298,6 +298,7 @@ const cases: Record<string, Case[]> = {
     { prepare: APPROVAL({ status: 'approved' }), input: { approval_id: 'apr_1', ...ENDED_APPROVAL } },
     { prepare: APPROVAL({ status: 'rejected' }), input: { approval_id: 'apr_1' } },
   ],
+  log_attestation: [{ prepare: [], input: {} }],
   define_limit: [{ prepare: [TENANT], input: { tenant_id: 'ten_1' } }],
   finish_delivery: [
     { prepare: DELIVERY, input: { id: 'dlv_1', claim: 'worker', ok: true } },

@@ -48,8 +48,8 @@ export const verifyCommand = () =>
     )
     .option('--previous <file>', 'the previous receipt of the same run')
     .option('--opening <file>', 'what is disclosed: {"salt", "input", "output", "request", "counters"}, each optional')
-    .option('--origin <name>', 'name of the log that must contain the receipt')
-    .option('--require-log', 'fail when the receipt has no inclusion proof')
+    .option('--origin <name>', 'name of the log that must contain the receipt or attestation')
+    .option('--require-log', 'fail when the receipt or attestation has no inclusion proof')
     .option('--witness <key...>', 'verifier keys of witnesses that must have cosigned the log')
     .option('--quorum <count>', 'how many witnesses must have cosigned', (text) => parseQuorum(text))
     .option('--head <file>', 'for an audit export: a trusted head, such as an audit_head receipt')
@@ -70,11 +70,11 @@ export async function verify(target: string, given: Options): Promise<Verificati
   const evidence = existsSync(target) ? readEvidence(target) : await fetchReceipt(address?.id ?? target, options.url)
   if (evidence.kind === 'audit') return verifyAudit(evidence.lines, options)
   const jwks = await readKeys(options)
+  const log = readLogRequirements(options)
   if (evidence.kind === 'attestation') {
     const now = options.fresh ? new Date() : undefined
-    return verifyAttestation(evidence.attestation, { jwks, requireLive: options.live, now })
+    return verifyAttestation(evidence.attestation, { jwks, requireLive: options.live, now, log })
   }
-  const log = readLogRequirements(options)
   if (evidence.kind === 'receipts') return verifyReceiptChain(evidence.receipts, { jwks, log, now: new Date() })
   const previous = options.previous === undefined ? undefined : readJson(options.previous)
   const opening = options.opening === undefined ? evidence.opening : (readJson(options.opening) as Opening)

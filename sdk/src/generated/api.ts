@@ -2197,9 +2197,69 @@ export interface paths {
         };
         /**
          * Signed attestation of one wrapper
-         * @description Signed attestation of one wrapper. Needs no credential.
+         * @description It is an entry of the public log before it is handed out: whoever asks for the same reading gets the same attestation, and the log keeps it. Needs no credential.
          */
         get: operations["getBasisAttestation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/attestations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Attestations that were handed out, newest first
+         * @description They are kept as long as receipts. One that nobody asked for is not listed. Needs no credential.
+         */
+        get: operations["listBasisAttestations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/attestations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One attestation with its place in the public log
+         * @description One attestation with its place in the public log. Needs no credential.
+         */
+        get: operations["getIssuedBasisAttestation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/attestations/{id}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Proof that an attestation is in the public log
+         * @description Proof that an attestation is in the public log. Needs no credential.
+         */
+        get: operations["getBasisAttestationProof"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3427,6 +3487,24 @@ export interface components {
             };
             disclaimer: string;
             preview: boolean;
+            /** @description A hash of the signed members: the same for everybody who asks for this reading */
+            id: string;
+            /** @description The proof that it is an entry of the public log */
+            proof_url: string;
+        };
+        BasisAttestationProof: {
+            attestation_id: string;
+            /** @description SHA-256 of the entry */
+            hash: string;
+            /** @description RFC 6962 leaf hash of the same bytes, in base64 */
+            leaf_hash: string;
+            /** @description Null until it has its place, within about a second */
+            log: components["schemas"]["ReceiptLog"] | null;
+        };
+        BasisAttestationsResponse: {
+            attestations: components["schemas"]["LoggedBasisAttestation"][];
+            has_more: boolean;
+            next_cursor: string | null;
         };
         BasisBoard: {
             status: "live" | "preview";
@@ -3462,6 +3540,8 @@ export interface components {
             source: "live" | "preview";
             /** Format: date-time */
             as_of: string;
+            /** @description The attestation of this very reading */
+            attestation_url: string;
         };
         BasisContractResponse: {
             service: string;
@@ -3552,6 +3632,8 @@ export interface components {
             observations: string[];
             source: "live" | "preview";
             preview: boolean;
+            /** @description The attestation of this very reading */
+            attestation_url: string;
         };
         BasisSymbol: {
             symbol: string;
@@ -4087,6 +4169,73 @@ export interface components {
             };
             has_more: boolean;
             next_cursor: string | null;
+        };
+        /** @description An attestation that was handed out, with its place in the log. */
+        LoggedBasisAttestation: {
+            /** @enum {string} */
+            schema: "basis-attestation/v1";
+            symbol: string;
+            chain: string;
+            /** Format: date-time */
+            as_of: string;
+            snapshot: {
+                wrapper_price: number;
+                reference_price: number;
+                basis_bps: number;
+                underlying_state: "open" | "closed" | "halted" | "holiday";
+            };
+            backing: {
+                issuer: string;
+                ratio: number;
+                report_url: string | null;
+                report_as_of: string | null;
+                restated_by: string;
+                evidence: {
+                    hash: string;
+                    mode: "live" | "preview";
+                    /** Format: date-time */
+                    valid_until: string;
+                    seq: number;
+                    asset: string;
+                    prev_hash: string | null;
+                    ratio_basis: "reserve_report" | "issuer_claim" | "illustration";
+                    sources: {
+                        id: string;
+                        url: string;
+                        published_at: string | null;
+                        block: number | null;
+                        sha256: string;
+                    }[];
+                };
+            };
+            signature: {
+                /** @enum {string} */
+                alg: "ed25519";
+                key_id: string;
+                value: string;
+            };
+            evm_signature: {
+                /** @enum {string} */
+                alg: "eip712-secp256k1";
+                signer: string;
+                value: string;
+                typed_data: unknown;
+            };
+            solana_signature: {
+                /** @enum {string} */
+                alg: "ed25519";
+                key_id: string;
+                value: string;
+                message: string;
+            };
+            disclaimer: string;
+            preview: boolean;
+            /** @description A hash of the signed members: the same for everybody who asks for this reading */
+            id: string;
+            /** @description The proof that it is an entry of the public log */
+            proof_url: string;
+            /** @description Its place in the public log; null for about a second */
+            log: components["schemas"]["ReceiptLog"] | null;
         };
         Loop: {
             loop_id: string;
@@ -6480,6 +6629,8 @@ export type AuditResponse = components['schemas']['AuditResponse'];
 export type AuthorizeRequest = components['schemas']['AuthorizeRequest'];
 export type AuthorizeResponse = components['schemas']['AuthorizeResponse'];
 export type BasisAttestation = components['schemas']['BasisAttestation'];
+export type BasisAttestationProof = components['schemas']['BasisAttestationProof'];
+export type BasisAttestationsResponse = components['schemas']['BasisAttestationsResponse'];
 export type BasisBoard = components['schemas']['BasisBoard'];
 export type BasisBoardRow = components['schemas']['BasisBoardRow'];
 export type BasisContractResponse = components['schemas']['BasisContractResponse'];
@@ -6526,6 +6677,7 @@ export type LanesResponse = components['schemas']['LanesResponse'];
 export type LedgerAccount = components['schemas']['LedgerAccount'];
 export type LedgerEntry = components['schemas']['LedgerEntry'];
 export type LedgerResponse = components['schemas']['LedgerResponse'];
+export type LoggedBasisAttestation = components['schemas']['LoggedBasisAttestation'];
 export type Loop = components['schemas']['Loop'];
 export type LoopRequest = components['schemas']['LoopRequest'];
 export type LoopSuccessResponse = components['schemas']['LoopSuccessResponse'];
@@ -22070,7 +22222,8 @@ export interface operations {
                      *         "observation"
                      *       ],
                      *       "source": "live",
-                     *       "preview": true
+                     *       "preview": true,
+                     *       "attestation_url": "attestation url"
                      *     }
                      */
                     "application/json": components["schemas"]["BasisQuote"];
@@ -22178,7 +22331,8 @@ export interface operations {
                      *             "last_mint_size": 1
                      *           },
                      *           "source": "live",
-                     *           "as_of": "2026-11-16T09:30:00.000Z"
+                     *           "as_of": "2026-11-16T09:30:00.000Z",
+                     *           "attestation_url": "attestation url"
                      *         }
                      *       ],
                      *       "preview": true
@@ -22248,7 +22402,10 @@ export interface operations {
             query?: {
                 /** @description Where the wrapper has several deployments */
                 chain?: string;
+                /** @description Of a measured reading */
                 seq?: number;
+                /** @description Of a reading. A preview that nobody asked for before can be had for 15 minutes. */
+                as_of?: string;
             };
             header?: never;
             path: {
@@ -22320,7 +22477,9 @@ export interface operations {
                      *         "message": "A sentence for people."
                      *       },
                      *       "disclaimer": "disclaimer",
-                     *       "preview": true
+                     *       "preview": true,
+                     *       "id": "id",
+                     *       "proof_url": "proof url"
                      *     }
                      */
                     "application/json": components["schemas"]["BasisAttestation"];
@@ -22354,6 +22513,397 @@ export interface operations {
                 };
             };
             /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    listBasisAttestations: {
+        parameters: {
+            query?: {
+                symbol?: string;
+                /** @description Where the wrapper has several deployments */
+                chain?: string;
+                /** @description Of this time or later */
+                since?: string;
+                /** @description Before this time */
+                until?: string;
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "attestations": [
+                     *         {
+                     *           "schema": "basis-attestation/v1",
+                     *           "symbol": "AAPL",
+                     *           "chain": "chain",
+                     *           "as_of": "2026-11-16T09:30:00.000Z",
+                     *           "snapshot": {
+                     *             "wrapper_price": 1,
+                     *             "reference_price": 1,
+                     *             "basis_bps": 1,
+                     *             "underlying_state": "open"
+                     *           },
+                     *           "backing": {
+                     *             "issuer": "issuer",
+                     *             "ratio": 1,
+                     *             "report_url": "report url",
+                     *             "report_as_of": "2026-11-16T09:30:00.000Z",
+                     *             "restated_by": "restated by",
+                     *             "evidence": {
+                     *               "hash": "hash",
+                     *               "mode": "live",
+                     *               "valid_until": "2026-11-16T09:30:00.000Z",
+                     *               "seq": 1,
+                     *               "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *               "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
+                     *               "ratio_basis": "reserve_report",
+                     *               "sources": []
+                     *             }
+                     *           },
+                     *           "signature": {
+                     *             "alg": "ed25519",
+                     *             "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "value": "value"
+                     *           },
+                     *           "evm_signature": {
+                     *             "alg": "eip712-secp256k1",
+                     *             "signer": "signer",
+                     *             "value": "value",
+                     *             "typed_data": {}
+                     *           },
+                     *           "solana_signature": {
+                     *             "alg": "ed25519",
+                     *             "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *             "value": "value",
+                     *             "message": "A sentence for people."
+                     *           },
+                     *           "disclaimer": "disclaimer",
+                     *           "preview": true,
+                     *           "id": "id",
+                     *           "proof_url": "proof url",
+                     *           "log": {
+                     *             "origin": "countersign.example/log",
+                     *             "index": 1,
+                     *             "inclusion_proof": [
+                     *               "inclusion proof"
+                     *             ],
+                     *             "checkpoint": "checkpoint"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BasisAttestationsResponse"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    getIssuedBasisAttestation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An attestation that was handed out, with its place in the log. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "schema": "basis-attestation/v1",
+                     *       "symbol": "AAPL",
+                     *       "chain": "chain",
+                     *       "as_of": "2026-11-16T09:30:00.000Z",
+                     *       "snapshot": {
+                     *         "wrapper_price": 1,
+                     *         "reference_price": 1,
+                     *         "basis_bps": 1,
+                     *         "underlying_state": "open"
+                     *       },
+                     *       "backing": {
+                     *         "issuer": "issuer",
+                     *         "ratio": 1,
+                     *         "report_url": "report url",
+                     *         "report_as_of": "2026-11-16T09:30:00.000Z",
+                     *         "restated_by": "restated by",
+                     *         "evidence": {
+                     *           "hash": "hash",
+                     *           "mode": "live",
+                     *           "valid_until": "2026-11-16T09:30:00.000Z",
+                     *           "seq": 1,
+                     *           "asset": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                     *           "prev_hash": "sha256:009166c917b09f86aba0d1f2dc1c6c6b874453b0224a7d505a16069bc6593181",
+                     *           "ratio_basis": "reserve_report",
+                     *           "sources": [
+                     *             {
+                     *               "id": "id",
+                     *               "url": "https://example.com/hook",
+                     *               "published_at": "2026-11-16T09:30:00.000Z",
+                     *               "block": 1,
+                     *               "sha256": "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"
+                     *             }
+                     *           ]
+                     *         }
+                     *       },
+                     *       "signature": {
+                     *         "alg": "ed25519",
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "value": "value"
+                     *       },
+                     *       "evm_signature": {
+                     *         "alg": "eip712-secp256k1",
+                     *         "signer": "signer",
+                     *         "value": "value",
+                     *         "typed_data": {}
+                     *       },
+                     *       "solana_signature": {
+                     *         "alg": "ed25519",
+                     *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *         "value": "value",
+                     *         "message": "A sentence for people."
+                     *       },
+                     *       "disclaimer": "disclaimer",
+                     *       "preview": true,
+                     *       "id": "id",
+                     *       "proof_url": "proof url",
+                     *       "log": {
+                     *         "origin": "countersign.example/log",
+                     *         "index": 1,
+                     *         "inclusion_proof": [
+                     *           "inclusion proof"
+                     *         ],
+                     *         "checkpoint": "checkpoint"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["LoggedBasisAttestation"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    getBasisAttestationProof: {
+        parameters: {
+            query?: {
+                /** @description Prove it against the newest checkpoint that a witness cosigned */
+                witnessed?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "attestation_id": "attestation id",
+                     *       "hash": "hash",
+                     *       "leaf_hash": "leaf hash",
+                     *       "log": {
+                     *         "origin": "countersign.example/log",
+                     *         "index": 1,
+                     *         "inclusion_proof": [
+                     *           "inclusion proof"
+                     *         ],
+                     *         "checkpoint": "checkpoint"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BasisAttestationProof"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;

@@ -5,6 +5,7 @@ import { createAttestationSigners } from '../modules/basis/attestation-signers.t
 import { basisRoutes } from '../modules/basis/basis.routes.ts'
 import { createBasis } from '../modules/basis/basis.ts'
 import { loadCoverage } from '../modules/basis/coverage.ts'
+import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Authenticate } from '../platform/auth-context.ts'
 import type { Tx } from '../platform/db.ts'
 import type { App } from '../platform/http-app.ts'
@@ -13,7 +14,7 @@ import type { Pruning } from './retention.ts'
 
 const ROUND_MS = 5_000
 
-export async function composeBasis(context: AppContext) {
+export async function composeBasis(context: AppContext, receipts: Receipts) {
   const { config, db, clock, notifications, keys, ids } = context
 
   /** A market event belongs to no tenant, so it goes to every tenant with a subscription for it. */
@@ -45,6 +46,7 @@ export async function composeBasis(context: AppContext) {
     }),
     fetch: createHttpFetch({ clock }),
     signers: createAttestationSigners(keys),
+    entries: receipts,
     holder: ids.next('ing'),
     emit,
   })

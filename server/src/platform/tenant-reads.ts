@@ -41,6 +41,7 @@ const ROW_RULES: Record<string, string> = {
 /** Public by design, whoever asks: the log, receipts, prices, lanes and verification keys. */
 const PUBLIC_TABLES = [
   'basis_assets',
+  'basis_attestations',
   'basis_bodies',
   'basis_fetches',
   'basis_readings',

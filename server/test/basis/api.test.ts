@@ -38,6 +38,7 @@ const quoteFields = [
   'observations',
   'source',
   'preview',
+  'attestation_url',
 ]
 const verdictWords = /verdict|accept|reject|recommend|buy|sell|signal/i
 
@@ -278,9 +279,9 @@ describe('the stream', () => {
     }
     await readUntil(/id: TSLAx@2026-11-16T15:00:00.000Z[\s\S]*id: AAPLc@/)
     expect(text).not.toMatch(/NVDAx/)
-    streaming.clock.advance(15_000)
+    streaming.clock.advance(60_000)
     streaming.basis.publishPreviews()
-    await readUntil(/id: TSLAx@2026-11-16T15:00:15.000Z/)
+    await readUntil(/id: TSLAx@2026-11-16T15:01:00.000Z/)
     const ended = reader.read().then(async function drain(chunk): Promise<boolean> {
       return chunk.done ? true : drain(await reader.read())
     })
@@ -352,6 +353,9 @@ test('the OpenAPI document has every basis path', async () => {
     [
       '',
       '/attestation/{symbol}',
+      '/attestations',
+      '/attestations/{id}',
+      '/attestations/{id}/proof',
       '/board',
       '/evidence/{sha256}',
       '/history/{symbol}',

@@ -5,6 +5,7 @@ import { basisRoutes } from '../../src/modules/basis/basis.routes.ts'
 import { createBasis } from '../../src/modules/basis/basis.ts'
 import { type Coverage, loadCoverage } from '../../src/modules/basis/coverage.ts'
 import type { PriceSource } from '../../src/modules/basis/price-source.ts'
+import { createReceipts } from '../../src/modules/receipts/receipts.ts'
 import type { Authenticate } from '../../src/platform/auth-context.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createHttp } from '../../src/platform/http.ts'
@@ -55,6 +56,7 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
     },
     admin: () => false,
   }
+  const receipts = createReceipts({ db: database.db, keys, clock, publicUrl: () => 'https://countersign.test' })
   const basis = createBasis({
     db: database.db,
     clock,
@@ -63,6 +65,7 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
     sources: options.sources ?? [],
     fetch: createHttpFetch({ clock, timeoutMs: 2_000 }),
     signers,
+    entries: receipts,
     holder: options.holder ?? 'this process',
     emit: async (_tx, event) => void events.push(event),
   })
@@ -101,6 +104,8 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
   return {
     app,
     basis,
+    receipts,
+    keys,
     clock,
     events,
     jwks,

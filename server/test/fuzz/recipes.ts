@@ -179,6 +179,8 @@ const receiptOf = async (world: World) => {
   return run
 }
 
+const attestationOf = async (world: World) => (await world.call('GET', '/api/basis/v1/attestation/TSLAx')).body
+
 const tenantOf = (world: World) =>
   world.make('POST', '/api/admin/tenants', { org_name: 'Another', email: email() }, world.admin)
 
@@ -516,6 +518,9 @@ export const recipes: Record<string, Recipe> = {
   getBasisQuote: symbol,
   getBasisBoard: nothing,
   getBasisAttestation: symbol,
+  listBasisAttestations: () => ({ query: { symbol: 'TSLAx', limit: '3' } }),
+  getIssuedBasisAttestation: async (world) => ({ params: { id: (await attestationOf(world)).id } }),
+  getBasisAttestationProof: async (world) => ({ params: { id: (await attestationOf(world)).id } }),
   getBasisHistory: () => ({ params: { symbol: 'TSLAx' }, query: { interval: '1h' } }),
   getBasisEvidence: async (world) => {
     const sha256 = `sha256:${createHash('sha256').update(UPSTREAM_BODY).digest('hex')}`

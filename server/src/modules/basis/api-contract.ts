@@ -16,8 +16,15 @@ const endpoints = [
   [
     'GET',
     '/api/basis/v1/attestation/:symbol',
-    'A signed attestation with its evidence; ?chain=, ?seq= for an older one',
+    'A signed attestation with its evidence; ?chain=, ?seq= or ?as_of= for an older one',
   ],
+  [
+    'GET',
+    '/api/basis/v1/attestations',
+    'Attestations that were handed out, newest first; ?symbol=, ?chain=, ?since=, ?until=, ?limit=, ?cursor=',
+  ],
+  ['GET', '/api/basis/v1/attestations/:id', 'One attestation with its place in the public log'],
+  ['GET', '/api/basis/v1/attestations/:id/proof', 'Proof that an attestation is in the public log; ?witnessed=true'],
   [
     'GET',
     '/api/basis/v1/history/:symbol',

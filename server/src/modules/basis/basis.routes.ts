@@ -7,14 +7,20 @@ import { JSON_TYPE, sendPrepared } from '../../platform/prepared-responses.ts'
 import { unauthorized } from '../../platform/problem.ts'
 import { describeApiContract } from './api-contract.ts'
 import {
+  AttestationProofResponse,
   AttestationQuery,
   AttestationResponse,
+  AttestationsQuery,
+  AttestationsResponse,
   BoardResponse,
   ChainQuery,
   ContractResponse,
   EvidenceParams,
   HistoryQuerystring,
   HistoryResponse,
+  IssuedAttestationParams,
+  IssuedAttestationResponse,
+  ProofQuery,
   QuoteResponse,
   StreamQuery,
   SymbolParams,
@@ -151,17 +157,75 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         tags,
         security,
         summary: 'Signed attestation of one wrapper',
+        description:
+          'It is an entry of the public log before it is handed out: whoever asks for the same reading gets the same attestation, and the log keeps it.',
         params: SymbolParams,
         querystring: AttestationQuery,
         response: { 200: AttestationResponse, ...errorResponses },
       },
     },
     async (request, reply) => {
-      const { chain, seq } = request.query
-      const attestation = await basis.getAttestation(request.params.symbol, chain, seq)
+      const attestation = await basis.getAttestation(request.params.symbol, request.query)
       // Sent as it was signed: a serialiser that dropped a field would break the signature.
       return reply.header('content-type', JSON_TYPE).send(Buffer.from(JSON.stringify(attestation)))
     },
+  )
+  app.get(
+    '/api/basis/v1/attestations',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'listBasisAttestations',
+        tags,
+        security,
+        summary: 'Attestations that were handed out, newest first',
+        description: 'They are kept as long as receipts. One that nobody asked for is not listed.',
+        querystring: AttestationsQuery,
+        response: { 200: AttestationsResponse, 404: ErrorResponse, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const { limit, cursor, ...filter } = request.query
+      const page = await basis.listAttestations(filter, { limit, cursor })
+      return reply.header('content-type', JSON_TYPE).send(Buffer.from(JSON.stringify(page)))
+    },
+  )
+  app.get(
+    '/api/basis/v1/attestations/:id',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getIssuedBasisAttestation',
+        tags,
+        security,
+        summary: 'One attestation with its place in the public log',
+        params: IssuedAttestationParams,
+        response: { 200: IssuedAttestationResponse, 404: ErrorResponse, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const attestation = await basis.getIssuedAttestation(request.params.id)
+      return reply.header('content-type', JSON_TYPE).send(Buffer.from(JSON.stringify(attestation)))
+    },
+  )
+  app.get(
+    '/api/basis/v1/attestations/:id/proof',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getBasisAttestationProof',
+        tags,
+        security,
+        summary: 'Proof that an attestation is in the public log',
+        params: IssuedAttestationParams,
+        querystring: ProofQuery,
+        response: { 200: AttestationProofResponse, 404: ErrorResponse, ...errorResponses },
+      },
+    },
+    async (request) => basis.getAttestationProof(request.params.id, request.query),
   )
   app.get(
     '/api/basis/v1/history/:symbol',

@@ -125,6 +125,49 @@ export async function findAttestation(tx: Tx, asset: string, seq: number): Promi
   return rows[0]?.attestation ?? undefined
 }
 
+/** The attestation of the newest measured reading of a time. */
+export async function findAttestationAt(tx: Tx, asset: string, asOf: Date): Promise<Attestation | undefined> {
+  const { rows } = await sql<{ attestation: Attestation | null }>`
+    select attestation from basis_readings where asset = ${asset} and as_of = ${asOf} order by seq desc limit 1
+  `.execute(tx)
+  return rows[0]?.attestation ?? undefined
+}
+
+export type StoredAttestation = { id: string; body: string }
+
+export const findIssuedAttestation = (tx: Tx, id: string): Promise<StoredAttestation | undefined> =>
+  tx.selectFrom('basis_attestations').select(['id', 'body']).where('id', '=', id).executeTakeFirst()
+
+/** What was handed out for a reading, which is named by its time or, when it was measured, by its sequence number. */
+export async function findIssuedReading(
+  tx: Tx,
+  asset: string,
+  reading: { asOf: Date } | { seq: number },
+): Promise<StoredAttestation | undefined> {
+  const query = tx.selectFrom('basis_attestations').select(['id', 'body']).where('asset', '=', asset)
+  const found =
+    'asOf' in reading ? query.where('as_of', '=', reading.asOf) : query.where('seq', '=', BigInt(reading.seq))
+  return found.orderBy('seq', 'desc').limit(1).executeTakeFirst()
+}
+
+export type AttestationFilter = { symbol?: string; chain?: string; since?: string; until?: string }
+
+/** Newest first by (as_of, id); the cursor is the id of the last attestation of the page before. */
+export function listIssuedAttestations(
+  tx: Tx,
+  { symbol, chain, since, until }: AttestationFilter,
+  { limit, cursor }: { limit: number; cursor?: string },
+): Promise<StoredAttestation[]> {
+  let query = tx.selectFrom('basis_attestations').select(['id', 'body'])
+  if (symbol !== undefined) query = query.where('symbol', '=', symbol)
+  if (chain !== undefined) query = query.where('chain', '=', chain)
+  if (since !== undefined) query = query.where('as_of', '>=', new Date(since))
+  if (until !== undefined) query = query.where('as_of', '<', new Date(until))
+  if (cursor !== undefined)
+    query = query.where(sql<boolean>`(as_of, id) < (select as_of, id from basis_attestations where id = ${cursor})`)
+  return query.orderBy('as_of', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
 /** Notifies every process of new readings when the transaction commits. */
 export async function notifyMeasured(tx: Tx): Promise<void> {
   await sql`select pg_notify('basis', '')`.execute(tx)

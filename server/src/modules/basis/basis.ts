@@ -6,10 +6,13 @@ import { invalid, notFound, Problem, unavailable } from '../../platform/problem.
 import { didYouMean } from '../../platform/suggest.ts'
 import { type Attestation, type AttestationSigners, createAttestation } from './attestation.ts'
 import {
+  type AttestationFilter,
   acquireLease,
   findAttestation,
+  findAttestationAt,
   findBody,
   findHistory,
+  findIssuedReading,
   loadAssetStates,
   notifyMeasured,
   pruneBasis,
@@ -21,10 +24,11 @@ import { type Board, buildBoard } from './board.ts'
 import type { Coverage } from './coverage.ts'
 import { buildPreviewPoints, type History, type HistoryQuery, planHistory, toHistoryPoints } from './history.ts'
 import { type AssetState, createIngest, type IngestStore, type WindowStatusChange } from './ingest.ts'
+import { createIssuedAttestations, type IssuedAttestation, type IssuedAttestationsDeps } from './issued-attestations.ts'
 import type { Fetch } from './poll-source.ts'
 import { buildPreviewReading, PREVIEW_INTERVAL_MS, previewIntervalStart } from './preview.ts'
 import type { CoveredWrapper, PriceSource } from './price-source.ts'
-import type { Quote, Reading } from './quote.ts'
+import { attestationUrl, type PublishedQuote, type PublishedReading, type Reading } from './quote.ts'
 import { MINUTE_MS, STALE_MS } from './staleness.ts'
 
 export type BasisDeps = {
@@ -36,6 +40,8 @@ export type BasisDeps = {
   sources: readonly PriceSource[]
   fetch: Fetch
   signers: AttestationSigners
+  /** The public log, in which every attestation that is handed out has its entry. */
+  entries: IssuedAttestationsDeps['entries']
   /** Identifies this process as holder of the ingest lease. */
   holder: string
   restatedBy?: string
@@ -46,9 +52,9 @@ export type BasisDeps = {
 export type Basis = ReturnType<typeof createBasis>
 
 /** A reading with its quote as JSON, valid until a newer reading arrives or it becomes stale. */
-type CachedReading = { reading: Reading; quoteResponse: PreparedResponse; validUntil: number }
+type CachedReading = { reading: PublishedReading; quoteResponse: PreparedResponse; validUntil: number }
 
-/** Bodies and attestations take most of the space, so they are pruned sooner than the figures of a reading. */
+/** Bodies and attestations that nobody asked for take most of the space, so they are pruned sooner than the figures of a reading. */
 const BODY_RETENTION_MS = 30 * 24 * 60 * MINUTE_MS
 const READING_RETENTION_MS = 400 * 24 * 60 * MINUTE_MS
 const MAX_PRUNED_ROWS = 5_000
@@ -58,7 +64,9 @@ export function createBasis(deps: BasisDeps) {
   const restatedBy = deps.restatedBy ?? 'countersign'
   const states = new Map<string, AssetState>()
   const cache = new Map<string, CachedReading>()
-  const previewAttestations = new Map<string, { asOf: string; attestation: Promise<Attestation> }>()
+  const issued = createIssuedAttestations(deps)
+  /** The newest of each wrapper, so that a reading is written to the log by one request. */
+  const newestIssued = new Map<string, { reading: Reading; attestation: Promise<IssuedAttestation> }>()
   const subscribers = new Set<(readings: readonly Reading[]) => void>()
   let loading: Promise<void> | undefined
 
@@ -136,7 +144,9 @@ export function createBasis(deps: BasisDeps) {
     const state = states.get(wrapper.asset)
     const staleAt = state?.reading ? Date.parse(state.reading.quote.as_of) + STALE_MS : 0
     const live = state?.reading && now.getTime() < staleAt ? state.reading : undefined
-    const reading = live ?? buildPreviewReading(wrapper, coverage.bandBps, now, state ? previewReasons(state) : [])
+    const measured = live ?? buildPreviewReading(wrapper, coverage.bandBps, now, state ? previewReasons(state) : [])
+    const attestation_url = attestationUrl(measured.quote, live && state!.seq)
+    const reading = { ...measured, quote: { ...measured.quote, attestation_url } }
     const current: CachedReading = {
       reading,
       quoteResponse: prepareResponse(JSON.stringify(reading.quote)),
@@ -146,13 +156,45 @@ export function createBasis(deps: BasisDeps) {
     return current
   }
 
-  const attestPreview = (wrapper: CoveredWrapper, reading: Reading): Promise<Attestation> => {
-    const asOf = reading.quote.as_of
-    const cachedAttestation = previewAttestations.get(wrapper.asset)
-    if (cachedAttestation?.asOf === asOf) return cachedAttestation.attestation
-    const attestation = createAttestation({ wrapper, reading, seq: 0, prevHash: null, restatedBy }, deps.signers)
-    previewAttestations.set(wrapper.asset, { asOf, attestation })
+  const issueReading = async (wrapper: CoveredWrapper, reading: Reading, measured?: Attestation | null) =>
+    issued.issue(
+      wrapper.asset,
+      measured ?? (await createAttestation({ wrapper, reading, seq: 0, prevHash: null, restatedBy }, deps.signers)),
+    )
+
+  /** The attestation of the reading that is served now. Requests for one reading share it; one that failed is tried again. */
+  const issueCurrent = (wrapper: CoveredWrapper): Promise<IssuedAttestation> => {
+    const { reading } = currentReading(wrapper)
+    const newest = newestIssued.get(wrapper.asset)
+    if (newest?.reading === reading) return newest.attestation
+    const state = states.get(wrapper.asset)
+    const attestation = issueReading(wrapper, reading, reading.quote.source === 'live' ? state?.attestation : null)
+    newestIssued.set(wrapper.asset, { reading, attestation })
+    attestation.catch(() => {
+      if (newestIssued.get(wrapper.asset)?.attestation === attestation) newestIssued.delete(wrapper.asset)
+    })
     return attestation
+  }
+
+  /**
+   * A reading that is not the newest: as it was handed out, or as it was measured. A preview that nobody asked for can be
+   * computed again while it is valid; later nobody can say that it was shown.
+   */
+  const issuePast = async (wrapper: CoveredWrapper, past: { asOf: Date } | { seq: number }) => {
+    const stored = await findIssuedReading(db, wrapper.asset, past)
+    if (stored) return JSON.parse(stored.body) as IssuedAttestation
+    const measured =
+      'asOf' in past
+        ? await findAttestationAt(db, wrapper.asset, past.asOf)
+        : await findAttestation(db, wrapper.asset, past.seq)
+    if (measured) return issued.issue(wrapper.asset, measured)
+    const now = clock.now().getTime()
+    if ('asOf' in past && deps.sources.length === 0) {
+      const time = past.asOf.getTime()
+      if (time <= now && now < time + STALE_MS && previewIntervalStart(past.asOf).getTime() === time)
+        return issueReading(wrapper, buildPreviewReading(wrapper, coverage.bandBps, past.asOf))
+    }
+    throw notFound('attestation')
   }
 
   return {
@@ -167,7 +209,8 @@ export function createBasis(deps: BasisDeps) {
     runIngestRound: ingest.runRound,
 
     getReading: (symbol: string, chain?: string): Reading => currentReading(findWrapper(symbol, chain)).reading,
-    getQuote: (symbol: string, chain?: string): Quote => currentReading(findWrapper(symbol, chain)).reading.quote,
+    getQuote: (symbol: string, chain?: string): PublishedQuote =>
+      currentReading(findWrapper(symbol, chain)).reading.quote,
     /** The quote as JSON, serialised once per reading instead of once per request. */
     prepareQuote: (symbol: string, chain?: string): PreparedResponse =>
       currentReading(findWrapper(symbol, chain)).quoteResponse,
@@ -184,17 +227,29 @@ export function createBasis(deps: BasisDeps) {
       )
     },
 
-    async getAttestation(symbol: string, chain?: string, seq?: number): Promise<Attestation> {
+    /** The newest attestation of a wrapper, or that of the reading with this sequence number or of this time. */
+    async getAttestation(
+      symbol: string,
+      { chain, seq, as_of }: { chain?: string; seq?: number; as_of?: string } = {},
+    ): Promise<IssuedAttestation> {
       const wrapper = findWrapper(symbol, chain)
-      if (seq !== undefined) {
-        const attestation = await findAttestation(db, wrapper.asset, seq)
-        if (!attestation) throw notFound('attestation')
-        return attestation
-      }
-      const { reading } = currentReading(wrapper)
-      const state = states.get(wrapper.asset)
-      return reading.quote.source === 'live' && state?.attestation ? state.attestation : attestPreview(wrapper, reading)
+      if (seq !== undefined && as_of !== undefined) throw invalid('Send either seq or as_of.')
+      if (seq !== undefined) return issuePast(wrapper, { seq })
+      const asOf = as_of === undefined ? undefined : new Date(as_of)
+      const isNewest = asOf === undefined || Date.parse(currentReading(wrapper).reading.quote.as_of) === asOf.getTime()
+      return isNewest ? issueCurrent(wrapper) : issuePast(wrapper, { asOf })
     },
+
+    /** Attestations that were handed out, newest first, each with its place in the log. */
+    async listAttestations(filter: AttestationFilter, page: { limit: number; cursor?: string }) {
+      const covered = filter.symbol === undefined ? undefined : coverage.find(filter.symbol)
+      const listed = await issued.list({ ...filter, ...(covered && { symbol: covered.symbol }) }, page)
+      // A wrapper that is no longer covered keeps its attestations; one that never was is probably misspelt.
+      if (filter.symbol !== undefined && !covered && listed.attestations.length === 0) findWrapper(filter.symbol)
+      return listed
+    },
+    getIssuedAttestation: issued.get,
+    getAttestationProof: issued.proof,
 
     async getHistory(symbol: string, query: HistoryQuery): Promise<History> {
       const wrapper = findWrapper(symbol, query.chain)

@@ -1,5 +1,5 @@
 import type { PrimaryMarket } from './primary-market.ts'
-import type { Reading } from './quote.ts'
+import type { PublishedReading } from './quote.ts'
 import { SCORING_FORMULA, WINDOW_STATUSES, type WindowStatus } from './window-score.ts'
 
 export type BoardRow = {
@@ -16,6 +16,7 @@ export type BoardRow = {
   primary_market: PrimaryMarket
   source: 'live' | 'preview'
   as_of: string
+  attestation_url: string
 }
 
 export type Board = {
@@ -30,7 +31,7 @@ const SCORING_NOTE =
   'Rows are ranked by how far the wrapper has run from its reference while primary-market supply has not caught up. It is a ranking aid, not a verdict. Every *_pct is a fraction.'
 
 /** The board is live only if every row is. Rows with equal scores are sorted by symbol, so that ranks are stable. */
-export function buildBoard(readings: readonly Reading[], at: Date): Board {
+export function buildBoard(readings: readonly PublishedReading[], at: Date): Board {
   const sortedReadings = [...readings].sort(
     (a, b) =>
       b.window.score - a.window.score ||
@@ -56,6 +57,7 @@ export function buildBoard(readings: readonly Reading[], at: Date): Board {
       primary_market: quote.primary_market,
       source: quote.source,
       as_of: quote.as_of,
+      attestation_url: quote.attestation_url,
     })),
   }
 }

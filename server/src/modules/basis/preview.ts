@@ -10,7 +10,7 @@ import { INSUFFICIENT_DATA, scoreWindow } from './window-score.ts'
  * instant gives the same reading on every machine. Each is marked as a preview in two fields (`source`, `preview`), so
  * that it cannot be mistaken for a market price.
  */
-export const PREVIEW_INTERVAL_MS = 15_000
+export const PREVIEW_INTERVAL_MS = MINUTE_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 

@@ -43,6 +43,16 @@ export type Reading = {
   records: readonly FetchRecord[]
 }
 
+/** A reading as it is served: with the address of its attestation. */
+export type PublishedQuote = Quote & { attestation_url: string }
+export type PublishedReading = Reading & { quote: PublishedQuote }
+
+/** A measured reading is named by its sequence number; a preview, which has none, by its time. */
+export function attestationUrl({ symbol, chain, as_of }: Quote, seq: number | undefined): string {
+  const reading = seq === undefined ? `as_of=${as_of}` : `seq=${seq}`
+  return `/api/basis/v1/attestation/${encodeURIComponent(symbol)}?chain=${encodeURIComponent(chain)}&${reading}`
+}
+
 /** The signed basis of the published prices, so that anyone can compute it again from them. */
 export function computeBasis(wrapperPrice: number, referencePrice: number): { basis_pct: number; basis_bps: number } {
   const pct = roundTo((wrapperPrice - referencePrice) / referencePrice, 6)

@@ -11,3 +11,6 @@ export const receiptKinds = [
 ] as const
 
 export type ReceiptKind = (typeof receiptKinds)[number]
+
+/** Entries of the log that are no receipts are stored with them, and neither listed nor read as receipts. */
+export const entryKinds = [...receiptKinds, 'attestation'] as const

@@ -1,15 +1,15 @@
 import { Type } from 'typebox'
 import { nullableText, oneOf, timestamp } from '../../platform/schema.ts'
 import { defineStep, type StepInput } from '../../platform/sql-step.ts'
-import { receiptKinds } from './receipt-kinds.ts'
+import { entryKinds } from './receipt-kinds.ts'
 
 export const issueReceiptStep = defineStep(
   'issue_receipt',
   Type.Object({
     id: Type.String(),
-    run_id: Type.String(),
+    run_id: nullableText,
     tenant_id: nullableText,
-    kind: oneOf(receiptKinds),
+    kind: oneOf(entryKinds),
     agent_id: nullableText,
     payer: nullableText,
     issued_at: timestamp,

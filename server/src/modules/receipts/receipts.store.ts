@@ -18,6 +18,7 @@ const publicReceipts = (tx: Tx) =>
       'receipts.prev_hash',
       'log_entries.log_index',
     ])
+    .where('receipts.kind', '<>', 'attestation')
 
 /** Whose payer an address is: it has signed payments of this tenant, only of others, or of no tenant. */
 export async function findPayerOwner(tx: Tx, tenantId: string, address: string): Promise<'own' | 'other' | 'unknown'> {
@@ -60,8 +61,10 @@ export async function listReceipts(
   if (filter.agent_id !== undefined) query = query.where('agent_id', '=', filter.agent_id)
   if (filter.run_id !== undefined) query = query.where('run_id', '=', filter.run_id)
   if (filter.payer !== undefined) query = query.where('payer', '=', payerKey(filter.payer))
-  // Heads of audit chains are for auditors and are listed only by kind.
-  query = filter.kind ? query.where('kind', '=', filter.kind) : query.where('kind', '<>', 'audit_head')
+  // Heads of audit chains are for auditors and are listed only by kind. The same words as in the index `receipts_by_time`.
+  query = filter.kind
+    ? query.where('kind', '=', filter.kind)
+    : query.where(sql<boolean>`kind not in ('audit_head', 'attestation')`)
   if (filter.since !== undefined) query = query.where('issued_at', '>=', new Date(filter.since))
   if (filter.until !== undefined) query = query.where('issued_at', '<', new Date(filter.until))
   if (page.cursor !== undefined)
@@ -81,6 +84,26 @@ export async function listReceipts(
 
 export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefined> =>
   publicReceipts(tx).where('receipts.id', '=', id).executeTakeFirst()
+
+/** Any entry of the log, a receipt or not. */
+export async function findEntry(
+  tx: Tx,
+  id: string,
+): Promise<Pick<StoredReceipt, 'id' | 'body' | 'hash' | 'log_index'> | undefined> {
+  return tx
+    .selectFrom('receipts')
+    .leftJoin('log_entries', 'log_entries.receipt_id', 'receipts.id')
+    .select(['receipts.id', 'receipts.body', 'receipts.hash', 'log_entries.log_index'])
+    .where('receipts.id', '=', id)
+    .executeTakeFirst()
+}
+
+export const findLogIndexes = (tx: Tx, ids: readonly string[]) =>
+  tx
+    .selectFrom('log_entries')
+    .select(['receipt_id', 'log_index'])
+    .where('receipt_id', 'in', [...ids])
+    .execute()
 
 /** A run's receipts are few, so the hash is compared and needs no index. */
 export const findReceiptOfRun = (tx: Tx, runId: string, hash: string): Promise<StoredReceipt | undefined> =>

@@ -1,4 +1,5 @@
 import { formatReceiptProof, hashLeaf, type LogPolicy, toBase64, utf8 } from '@countersign/proof'
+import { sha256 } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Keys, Signer } from '../../platform/keys.ts'
@@ -10,7 +11,10 @@ import type { CountersDraft } from './commit-counters.ts'
 import { type Explanation, explainReceipt } from './explain-receipt.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
 import type { Issuer } from './offer-receipt.ts'
+import type { ReceiptRow } from './receipts.steps.ts'
 import {
+  findEntry,
+  findLogIndexes,
   findPayerOwner,
   findReceipt,
   issueReceipts,
@@ -19,8 +23,14 @@ import {
   type ReceiptFilter,
   type StoredReceipt,
 } from './receipts.store.ts'
-import { type PublicReceipt, type ReceiptDraft, type SignedReceipt, signReceipt } from './sign-receipt.ts'
-import { createTransparencyLog } from './transparency-log.ts'
+import {
+  MAX_RECEIPT_BYTES,
+  type PublicReceipt,
+  type ReceiptDraft,
+  type SignedReceipt,
+  signReceipt,
+} from './sign-receipt.ts'
+import { createTransparencyLog, type LogPlace } from './transparency-log.ts'
 
 export { type CountersDraft, commitCounters } from './commit-counters.ts'
 export { saltHashes } from './salt-hashes.ts'
@@ -99,6 +109,18 @@ export function createReceipts(deps: ReceiptsDeps) {
     return row
   }
 
+  const proofOf = async (id: string, options: { witnessed: boolean }) => {
+    const row = await findEntry(deps.db, id)
+    if (!row) throw notFound('entry')
+    const places = row.log_index === null ? undefined : await log.places([Number(row.log_index)], options)
+    return {
+      receipt_id: row.id,
+      hash: row.hash,
+      leaf_hash: toBase64(hashLeaf(utf8(row.body))),
+      log: places?.get(Number(row.log_index)) ?? null,
+    }
+  }
+
   const jwks = async () => ({ keys: (await keySet.all()).map(({ jwk }) => jwk) })
 
   return {
@@ -159,13 +181,28 @@ export function createReceipts(deps: ReceiptsDeps) {
 
     /** Only the proof, for a caller that has the receipt. `log` is null until the sequencer has placed the receipt. */
     async proof(id: string, options: { witnessed: boolean }) {
-      const row = await find(id)
-      const places = row.log_index === null ? undefined : await log.places([Number(row.log_index)], options)
+      await find(id)
+      return proofOf(id, options)
+    },
+
+    /** The proof of any entry of the log, a receipt or not. */
+    proofOf,
+
+    /** The row that makes a basis attestation an entry of the log. */
+    attestationEntry: ({ id, issuedAt, body }: { id: string; issuedAt: Date; body: string }): ReceiptRow => {
+      if (Buffer.byteLength(body) > MAX_RECEIPT_BYTES)
+        throw new Error(`The attestation ${id} is larger than ${MAX_RECEIPT_BYTES} bytes.`)
       return {
-        receipt_id: row.id,
-        hash: row.hash,
-        leaf_hash: toBase64(hashLeaf(utf8(row.body))),
-        log: places?.get(Number(row.log_index)) ?? null,
+        id,
+        run_id: null,
+        tenant_id: null,
+        kind: 'attestation',
+        agent_id: null,
+        payer: null,
+        issued_at: issuedAt.toISOString(),
+        body,
+        hash: sha256(body),
+        prev_hash: null,
       }
     },
 
@@ -177,6 +214,18 @@ export function createReceipts(deps: ReceiptsDeps) {
       if (!place)
         throw notFound(options.witnessed ? 'cosigned checkpoint with this receipt' : 'checkpoint with this receipt')
       return formatReceiptProof(JSON.parse(row.body), place)
+    },
+
+    /** The places of entries by their ids, all proven against one checkpoint; those without a place yet are left out. */
+    async placesOf(ids: readonly string[]): Promise<Map<string, LogPlace>> {
+      const entries = ids.length === 0 ? [] : await findLogIndexes(deps.db, ids)
+      const places = await log.places(entries.map(({ log_index }) => Number(log_index)))
+      return new Map(
+        entries.flatMap(({ receipt_id, log_index }) => {
+          const place = places.get(Number(log_index))
+          return place ? [[receipt_id, place] as const] : []
+        }),
+      )
     },
 
     /** Explains each check of a receipt, given in full or by its id. */

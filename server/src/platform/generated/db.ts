@@ -172,6 +172,16 @@ export type BasisAssets = {
   updated_at: Date
 }
 
+export type BasisAttestations = {
+  id: string
+  asset: string
+  symbol: string
+  chain: string
+  as_of: Date
+  seq: bigint
+  body: string
+}
+
 export type BasisBodies = {
   sha256: string
   body: Buffer
@@ -1319,6 +1329,7 @@ export type DB = {
   audit_events: AuditEvents
   audit_heads: AuditHeads
   basis_assets: BasisAssets
+  basis_attestations: BasisAttestations
   basis_bodies: BasisBodies
   basis_fetches: BasisFetches
   basis_readings: BasisReadings
