@@ -22842,6 +22842,8 @@ export interface operations {
             query?: {
                 /** @description Prove it against the newest checkpoint that a witness cosigned */
                 witnessed?: boolean;
+                /** @description `tlog-proof`: a C2SP tlog-proof file as plain text, with the receipt in its `extra` line; 404 until the receipt has a checkpoint */
+                format?: "json" | "tlog-proof";
             };
             header?: never;
             path: {
