@@ -5,7 +5,8 @@ create or replace function any_word_query(source_text text) returns tsquery lang
 $$;
 
 -- What a run might need of its session: the newest memories, and older ones that share a word with the task. `shared` has the words of the
--- task that a memory has, `related` those of `synonyms`, both as stems of the language `config`; memories are read to their 4,000th character.
+-- task that a memory has, `related` those of `synonyms`, both as stems of the language `config`. English stems are stored with the memory; in
+-- another language its first 600 characters are read, because this is done for every run of a session.
 create or replace function recall_candidates(tenant text, session text, at timestamptz, config regconfig, task text, synonyms text, newest int, older int)
 returns table (id text, created_at timestamptz, excerpt text, shared text[], related text[]) language sql stable as $$
   with asked as materialized (
@@ -20,12 +21,16 @@ returns table (id text, created_at timestamptz, excerpt text, shared text[], rel
      where memory.tenant_id = tenant and memory.session_id = session and memory.expires_at > at
        and memory.words @@ (any_word_query(task || ' ' || synonyms) && quote_literal(tenant)::tsquery)
      order by memory.id desc limit older)
+  ),
+  texts as materialized (
+    select memory.id, memory.created_at, left(memory.content, 400) as excerpt,
+           case config when 'english'::regconfig then memory.words else to_tsvector(config, left(memory.content, 600)) end as stems
+    from candidates join memories memory using (id)
   )
-  select memory.id, memory.created_at, left(memory.content, 1000),
-         array(select word from unnest(stems.words) word where word = any (asked.words)),
-         array(select word from unnest(stems.words) word where word = any (asked.synonyms) and not word = any (asked.words))
-  from candidates join memories memory using (id), asked,
-       lateral (select tsvector_to_array(to_tsvector(config, left(memory.content, 4000))) as words) stems
+  select texts.id, texts.created_at, texts.excerpt,
+         array(select word from unnest(asked.words) word where texts.stems @@ quote_literal(word)::tsquery),
+         array(select word from unnest(asked.synonyms) word where texts.stems @@ quote_literal(word)::tsquery and not word = any (asked.words))
+  from texts, asked
 $$;
 
 -- A new memory weighs twice as much as a very old one, with a half-life of two weeks.

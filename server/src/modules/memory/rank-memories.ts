@@ -42,8 +42,9 @@ const SYNONYM_WEIGHT = 0.4
 const SPELLING_WEIGHT = 0.6
 const MIN_SIMILARITY = 0.5
 const MIN_SPELLED_LETTERS = 5
-const MAX_SPELLED_WORDS = 24
-const MAX_EXCERPT_WORDS = 160
+/** Every run of a session does this in the process that serves it, so few words are compared with few others. */
+const MAX_SPELLED_WORDS = 8
+const MAX_EXCERPT_WORDS = 60
 const HALF_LIFE_MS = 14 * 24 * 60 * 60 * 1000
 
 /**
@@ -58,9 +59,10 @@ export function rankMemories(task: string, candidates: readonly RecallCandidate[
   const weigh = (word: string) => Math.log(1 + candidates.length / (frequency.get(word) ?? 1))
   const unmatched = findUnmatched(task, frequency)
   const rareWeight = Math.log(1 + candidates.length)
+  const trigrams = createTrigrams()
 
   const ranked = candidates.flatMap((candidate) => {
-    const spelled = findSpelled(unmatched, candidate.excerpt)
+    const spelled = findSpelled(unmatched, candidate.excerpt, trigrams)
     const score =
       sum(candidate.shared, weigh) +
       SYNONYM_WEIGHT * sum(candidate.related, weigh) +
@@ -96,7 +98,7 @@ function findUnmatched(task: string, frequency: ReadonlyMap<string, number>): st
 
 type Spelled = { word: string; similarity: number }
 
-function findSpelled(unmatched: readonly string[], excerpt: string): Spelled[] {
+function findSpelled(unmatched: readonly string[], excerpt: string, trigrams: Trigrams): Spelled[] {
   if (unmatched.length === 0) return []
   const words = [...new Set(excerpt.toLowerCase().match(/[\p{L}\p{N}]{1,40}/gu) ?? [])]
     .filter((word) => word.length >= MIN_SPELLED_LETTERS - 1)
@@ -105,7 +107,7 @@ function findSpelled(unmatched: readonly string[], excerpt: string): Spelled[] {
     let best: Spelled | undefined
     for (const other of words) {
       if (Math.abs(other.length - word.length) > 3) continue
-      const similarity = trigramSimilarity(word, other)
+      const similarity = shareOfTrigrams(trigrams(word), trigrams(other))
       if (similarity >= MIN_SIMILARITY && similarity > (best?.similarity ?? 0)) best = { word: other, similarity }
     }
     return best ?? []
@@ -113,11 +115,24 @@ function findSpelled(unmatched: readonly string[], excerpt: string): Spelled[] {
 }
 
 /** The share of trigrams that two words have in common, as `pg_trgm` counts it: the ends of a word count as blanks. */
-export function trigramSimilarity(a: string, b: string): number {
-  const [first, second] = [trigramsOf(a), trigramsOf(b)]
+export const trigramSimilarity = (a: string, b: string): number => shareOfTrigrams(trigramsOf(a), trigramsOf(b))
+
+function shareOfTrigrams(first: ReadonlySet<string>, second: ReadonlySet<string>): number {
   let common = 0
   for (const trigram of first) if (second.has(trigram)) common += 1
   return common / (first.size + second.size - common)
+}
+
+type Trigrams = (word: string) => ReadonlySet<string>
+
+/** Words return in many memories. */
+function createTrigrams(): Trigrams {
+  const ofWord = new Map<string, ReadonlySet<string>>()
+  return (word) => {
+    const trigrams = ofWord.get(word) ?? trigramsOf(word)
+    ofWord.set(word, trigrams)
+    return trigrams
+  }
 }
 
 function trigramsOf(word: string): Set<string> {

@@ -13,8 +13,8 @@ export const limits = {
   maxRecalledBySearch: 5,
   maxRecalledCharacters: 8_000,
   /** How many memories of a session are compared with a task: the newest, and older ones that share a word. */
-  recallNewest: 200,
-  recallOlder: 50,
+  recallNewest: 40,
+  recallOlder: 20,
   recallTaskCharacters: 4_000,
 } as const
 
