@@ -1,7 +1,7 @@
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { x402Client } from '@x402/core/client'
 import { ExactEvmScheme } from '@x402/evm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startService, type TestService } from '../harness.ts'
 
 const TOOLS = [
@@ -314,7 +314,10 @@ describe.each([
     const wallet = await fundedWallet(tenant.headers)
     const run = await service.post('/api/run', { task: 'Joke.', payment: { wallet_id: wallet } }, tenant.headers)
     const id = run.body.receipt.receipt_id ?? run.body.receipt.id
-    expect(await read(`countersign://receipts/${id}`)).toEqual((await service.get(`/api/receipts/${id}`)).body)
+    // Between the two reads the receipt may get its place in the log.
+    await vi.waitFor(async () => {
+      expect(await read(`countersign://receipts/${id}`)).toEqual((await service.get(`/api/receipts/${id}`)).body)
+    }, 10_000)
     for (const uri of [
       'countersign://receipts/rcpt_0',
       'countersign://receipts/../keys',
@@ -403,7 +406,11 @@ test('every tool works: route, pre-authorise and close, spend, receipts, verify,
   expect(await ask('route', { task: 'Tell me a joke.' })).toMatchObject({ recommended_agent_id: 'comedian-v1' })
   const preauth = await ask('pre_authorize', { agent_id: 'shopper', merchant: { id: 'shop.example' }, amount_usdc: 1 })
   expect(await ask('close', { preauth_id: preauth.preauth_id, outcome: 'failed' })).toMatchObject({ status: 'closed' })
-  const period = { group_by: 'day', from: '2026-01-01T00:00:00Z', to: new Date().toISOString() }
+  const period = {
+    group_by: 'day',
+    from: new Date(Date.now() - 86_400_000).toISOString(),
+    to: new Date().toISOString(),
+  }
   expect(await ask('spend', period)).toEqual(
     (await service.get(`/api/spend?${new URLSearchParams(period)}`, tenant.headers)).body,
   )
