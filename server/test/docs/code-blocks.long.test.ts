@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { createClient } from '@countersign/sdk'
 import { accountFromKey } from '@countersign/sdk/pay'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findFreePort } from '../free-port.ts'
 import { createTestDatabase, spawnService } from '../harness.ts'
 import { cleanEnv } from '../packages/packed.ts'
 
@@ -97,10 +98,7 @@ beforeAll(async () => {
   })
   await new Promise<void>((done) => recorder.listen(0, '127.0.0.1', done))
   address = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}`
-  const free = createServer()
-  await new Promise<void>((done) => free.listen(0, '127.0.0.1', done))
-  receiverPort = (free.address() as AddressInfo).port
-  free.close()
+  receiverPort = await findFreePort()
   symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
 })

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
+import { findFreePort } from '../free-port.ts'
 import { spawnService } from '../harness.ts'
 
 const folders: string[] = []
@@ -34,8 +35,7 @@ test('a start on a port in use says at once to set PORT, before a database is ma
 
 test('a start whose port is taken meanwhile fails and leaves no database server running', async () => {
   const dataDir = makeDataDir()
-  const port = await occupy(0)
-  await release()
+  const port = await findFreePort()
   const start = spawnService({ COUNTERSIGN_DATA_DIR: dataDir, PORT: String(port) })
   start.catch(() => undefined)
   await vi.waitFor(() => expect(existsSync(join(dataDir, 'postgres', 'PG_VERSION'))).toBe(true), {
