@@ -24,7 +24,8 @@ beforeAll(async () => {
     },
   })
   clock = createTestClock(new Date(Math.floor(Date.now() / 1000) * 1000))
-  const env = { BACKGROUND_WORK: 'off', APPROVAL_CONTENT_DAYS: '7', AUDIT_WAIT_MS: '400' }
+  // Long enough for a slow machine to put an event into the chain, and not much longer: four answers wait for it in vain.
+  const env = { BACKGROUND_WORK: 'off', APPROVAL_CONTENT_DAYS: '7', AUDIT_WAIT_MS: '2000' }
   receiver = await openReceiver()
   world = await startService({ clock, log: createLog('trace', sink), env })
 })
