@@ -127,7 +127,7 @@ test('an unreachable, slow or broken service is a CountersignError; the callerâ€
   try {
     const client = createClient({
       baseUrl: `http://127.0.0.1:${(brokenServer.address() as AddressInfo).port}`,
-      timeoutMs: 200,
+      timeoutMs: 1_000,
     })
     expect(await expectError(client.get('/api/health'))).toMatchObject({ status: 0, code: 'unavailable' })
     expect((await expectError(client.get('/api/pricing'))).message).toContain('not valid JSON')
@@ -175,7 +175,7 @@ test('text and binary responses are returned as string and bytes', async () => {
     const head = parseCheckpoint(await guest.get('/api/log/checkpoint'))
     expect(head?.size).toBeGreaterThan(0)
     return head!.size
-  }, 5_000)
+  }, 20_000)
   const tile = await guest.get('/api/log/tile/{tile}', { path: { tile: `0/000.p/${size}` } })
   expect(tile).toBeInstanceOf(Uint8Array)
   expect(tile).toHaveLength(32 * size)

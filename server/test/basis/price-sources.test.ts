@@ -50,7 +50,7 @@ const aaplc: CoveredWrapper = {
 let upstream: Upstream
 let handler: UpstreamHandler
 const bodies = new Map<string, Uint8Array>()
-const fetch = createHttpFetch({ clock: createTestClock(NOW), timeoutMs: 300, maxBytes: 200_000 })
+const fetch = createHttpFetch({ clock: createTestClock(NOW), timeoutMs: 1_500, maxBytes: 200_000 })
 
 beforeAll(async () => {
   upstream = await startUpstream((request) => handler(request))
@@ -146,7 +146,7 @@ describe('any source', () => {
       },
       /cut short/,
     ],
-    ['no response', { raw: () => {} }, /did not answer within 300 ms/],
+    ['no response', { raw: () => {} }, /did not answer within 1500 ms/],
     [
       'an endless response',
       {

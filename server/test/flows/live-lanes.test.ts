@@ -68,8 +68,8 @@ beforeAll(async () => {
       LANE_FALLBACK_BASE_URL: urlOf(servers[1]!),
       LANE_FALLBACK_MODEL: 'second-model',
       LANE_RETRIES: '0',
-      LANE_STALL_MS: '300',
-      LANE_TIMEOUT_MS: '2000',
+      LANE_STALL_MS: '1500',
+      LANE_TIMEOUT_MS: '10000',
       OTEL_EXPORTER_OTLP_ENDPOINT: urlOf(collector).slice(0, -'/v1'.length),
     },
   })
@@ -123,7 +123,7 @@ test('a trace has the lane as an agent and each attempt as a chat, with models a
   const attributesOf = (span: Span) =>
     Object.fromEntries(span.attributes.map(({ key, value }) => [key, value.intValue ?? value.stringValue]))
   const findAgent = () => readSpans().find((span) => attributesOf(span)['countersign.run_id'] === answer.body.run_id)
-  await expect.poll(findAgent, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(findAgent).toBeDefined()
 
   const agent = findAgent()!
   expect(agent.name).toBe('invoke_agent comedian-v1')
@@ -154,7 +154,7 @@ test('nothing in the answer of a model changes lane, price, payee or decision', 
   const { answer, balance } = await payForRun('Tell a joke about banks.')
   expect(answer.status).toBe(200)
   expect(answer.body).toMatchObject({ agent_id: 'comedian-v1', amount: '10000', decision: 'approved' })
-  expect(answer.body.settlement.pay_to).not.toMatch(/^0x1111/)
+  expect(answer.body.settlement.pay_to).not.toBe(`0x${'1'.repeat(40)}`)
   expect(balance).toBe(990_000n)
 })
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
   database = testDatabase.open()
 })
 beforeEach(async () => {
-  node = await openNode(database, { timeoutMs: 300 })
+  node = await openNode(database)
   const tenant = await onboard(node)
   key = tenant.api_key
   tenantId = tenant.tenant_id
@@ -373,11 +373,13 @@ test('a target that does not respond does not delay others, and redirects are no
   await expect.poll(() => workingReceiver.received.length, { interval: 10 }).toBe(50)
   expect(await oldest(hangingSubscription.id)).toMatchObject({ last_error: null })
   await patientNode.close()
-  await node.deliveryWorker.deliverDue()
+  const impatientNode = await openNode(database, { timeoutMs: 1_000 })
+  await impatientNode.deliveryWorker.deliverDue()
   await expect.poll(() => oldest(redirectingSubscription.id)).toMatchObject({ state: 'pending', last_status: 302 })
   await expect
     .poll(() => oldest(hangingSubscription.id))
     .toMatchObject({ state: 'pending', last_error: 'no answer in time' })
+  await impatientNode.close()
   expect(redirectTarget.received).toEqual([])
 })
 

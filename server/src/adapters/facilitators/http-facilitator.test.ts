@@ -91,7 +91,7 @@ async function startFacilitators(handlers: Handlers, ...otherHandlers: Handlers[
     [handlers, ...otherHandlers].map((serverHandlers) => startServer({ supported: () => KINDS, ...serverHandlers })),
   )
   const urls = servers.map((server) => server.url)
-  const facilitator = createHttpFacilitator({ urls, clock, verifyTimeoutMs: 300, settleTimeoutMs: 300 })
+  const facilitator = createHttpFacilitator({ urls, clock, verifyTimeoutMs: 1_000, settleTimeoutMs: 1_000 })
   closers.push(() => facilitator.close())
   const terms = createTerms()
   const payment = await signPayment(createPayer(), terms, { clock })

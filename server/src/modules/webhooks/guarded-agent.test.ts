@@ -32,7 +32,7 @@ const neverAborted = new AbortController().signal
 function sendWith(resolveAll: ResolveAll | undefined, allowLoopback = false) {
   const agent = createGuardedAgent({ allowLoopback }, resolveAll)
   agents.push(agent)
-  const send = createSender(agent, 500)
+  const send = createSender(agent, 10_000)
   return (url: string) => send({ url, message, secrets: ['whsec_AAAA'] }, neverAborted)
 }
 
