@@ -93,9 +93,9 @@ test('runs, pre-authorisations and trades share one budget without passing it or
   })
   const answers = await Promise.all(actions)
   const allowed = answers.filter(({ status }) => status < 300).length
-  expect(new Set(statuses(answers)), answers.find(({ status }) => status >= 500)?.text).toEqual(
-    new Set([200, 201, 422, 429]),
-  )
+  // Which kinds get through, and whether all of one kind do, is up to the race.
+  for (const { status, text } of answers) expect([200, 201, 422, 429], text).toContain(status)
+  expect(allowed).toBeGreaterThan(0)
   expect(allowed).toBeLessThanOrEqual(20)
   const budgets = (await local.get('/api/budgets', headers)).body.budgets
   for (const budget of budgets) expect(budget.spent_usdc + budget.reserved_usdc).toBeLessThanOrEqual(0.2 + 1e-9)
