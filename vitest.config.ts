@@ -10,9 +10,10 @@ export default defineConfig({
     globalSetup: ['server/test/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: long ? 300_000 : 30_000,
+    // Three times and more what the slowest test takes, so that only one that hangs is given up.
+    testTimeout: long ? 900_000 : 120_000,
     // What is waited for comes at once, except on a machine that is busy with something else.
     expect: { poll: { timeout: 20_000 } },
-    hookTimeout: long ? 180_000 : 60_000,
+    hookTimeout: long ? 300_000 : 120_000,
   },
 })

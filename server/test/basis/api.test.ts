@@ -1,7 +1,7 @@
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyAttestation } from '@countersign/proof'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase, readJson } from '../harness.ts'
 import { type BasisNode, openBasisNode, VALID_KEY } from './basis-node.ts'
@@ -256,7 +256,7 @@ describe('the stream', () => {
     const rejectedResponse = await openStream(new AbortController())
     expect([rejectedResponse.status, (await readJson(rejectedResponse)).code]).toEqual([429, 'rate_limited'])
     controllers[0]!.abort()
-    await vi.waitFor(() => expect(streaming.basis.subscriberCount()).toBe(19), 5_000)
+    await expect.poll(() => streaming.basis.subscriberCount()).toBe(19)
     expect((await openStream(controllers[1]!)).status).toBe(200)
     for (const controller of controllers) controller.abort()
     await streaming.close()
@@ -305,7 +305,7 @@ describe('the stream', () => {
     expect(streaming.basis.subscriberCount()).toBe(0)
 
     const idleClient = connectClient('').pause()
-    await vi.waitFor(() => expect(streaming.basis.subscriberCount()).toBe(1))
+    await expect.poll(() => streaming.basis.subscriberCount()).toBe(1)
     for (let ticks = 0; ticks < 2_000 && streaming.basis.subscriberCount() > 0; ticks += 1) {
       streaming.clock.advance(15_000)
       streaming.basis.publishPreviews()
@@ -324,13 +324,13 @@ describe('the stream', () => {
       .on('error', () => {})
       .pause()
     idleClient.write('GET /api/basis/v1/stream HTTP/1.1\r\nhost: here\r\n\r\n')
-    await vi.waitFor(() => expect(streaming.basis.subscriberCount()).toBe(1))
+    await expect.poll(() => streaming.basis.subscriberCount()).toBe(1)
     const [socket] = streaming.openSockets()
     while (socket!.writableLength === 0) {
       streaming.clock.advance(15_000)
       streaming.basis.publishPreviews()
     }
-    const closed = await Promise.race([streaming.close().then(() => true), sleep(3_000).then(() => false)])
+    const closed = await Promise.race([streaming.close().then(() => true), sleep(15_000).then(() => false)])
     expect(closed).toBe(true)
     idleClient.destroy()
   })

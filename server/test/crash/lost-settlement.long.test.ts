@@ -46,7 +46,7 @@ for (const chainAccess of ['with a chain RPC', 'with only the facilitator'] as c
     expect(await chain.balance(payee)).toBe(10_000n)
 
     let response = first
-    for (let tries = 0; tries < 100 && response.status !== 200; tries++) {
+    for (let tries = 0; tries < 400 && response.status !== 200; tries++) {
       await new Promise((resume) => setTimeout(resume, 100))
       response = await seller.post('/api/run', body, header)
       expect([200, 409, 503], response.text).toContain(response.status)

@@ -75,7 +75,7 @@ async function readLedger(runId: string): Promise<{ pending: bigint; posted: big
 
 /** The run as the reconciler of the restarted service ended it, before any client asks for it. */
 async function waitUntilEnded(body: { task: string }) {
-  await expect.poll(async () => (await readRun(body))?.run, { timeout: 20_000 }).toMatch(/^(completed|failed)$/)
+  await expect.poll(async () => (await readRun(body))?.run, { timeout: 60_000 }).toMatch(/^(completed|failed)$/)
   return (await readRun(body))!
 }
 

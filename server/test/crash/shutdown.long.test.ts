@@ -184,8 +184,8 @@ test('an idle service is gone soon with exit code 0, whatever connections are op
   await new Promise((read) => kept.once('data', read))
   const startedAt = performance.now()
   expect(await service.stop()).toBe(0)
-  // Five seconds on an idle machine.
-  expect(performance.now() - startedAt).toBeLessThan(10_000)
+  // Five seconds on an idle machine; the silent connection alone would keep it for a minute.
+  expect(performance.now() - startedAt).toBeLessThan(25_000)
   silent.destroy()
   kept.destroy()
 })
@@ -194,11 +194,11 @@ test('work under way is finished first: health is draining, new work is refused,
   const { service, model, answer, payer, postmaster } = await startBusyService()
   service.child.kill('SIGTERM')
   await expect
-    .poll(async () => (await service.get('/api/health')).body, { timeout: 5_000 })
+    .poll(async () => (await service.get('/api/health')).body)
     .toMatchObject({ status: 'degraded', draining: true, supabase: 'embedded' })
   expect((await service.get('/api/health')).status).toBe(503)
   // Until health was seen, requests are still served; then they are refused with a description, never reset.
-  await expect.poll(async () => (await service.post('/api/run', body)).status, { timeout: 5_000 }).toBe(503)
+  await expect.poll(async () => (await service.post('/api/run', body)).status).toBe(503)
   const refused = await service.post('/api/run', body)
   expect(refused.body).toMatchObject({ error: 'error', code: 'unavailable', retryable: true })
   expect(refused.headers.get('retry-after')).toMatch(/^\d+$/)
@@ -219,7 +219,7 @@ test('work that does not end in time is handed over: exit code 0, and the next s
   const next = await spawnService({ COUNTERSIGN_DATA_DIR: service.dataDir })
   cleanups.push(() => next.stop())
   const stored = async () => (await next.post('/api/run', body, payment)).body
-  await expect.poll(stored, { timeout: 20_000 }).toMatchObject({ charged: false })
+  await expect.poll(stored, { timeout: 60_000 }).toMatchObject({ charged: false })
   expect(await next.balance(payer.address)).toBe(1_000_000n)
 })
 
@@ -233,7 +233,8 @@ test('a second signal, a second later, ends at once and still stops the database
   const startedAt = performance.now()
   service.child.kill('SIGINT')
   expect(await service.exited).toBe(1)
-  expect(performance.now() - startedAt).toBeLessThan(8_000)
+  // The run would keep it for more than a minute.
+  expect(performance.now() - startedAt).toBeLessThan(25_000)
   expect(isAlive(postmaster.pid)).toBe(false)
   expect(existsSync(postmaster.socketFolder)).toBe(false)
 })
@@ -241,9 +242,7 @@ test('a second signal, a second later, ends at once and still stops the database
 test('workers finish the runs that are under way', async () => {
   const { service, model, answer } = await startBusyService({ WORKERS: '2' })
   service.child.kill('SIGINT')
-  await expect
-    .poll(async () => (await service.get('/api/health')).body, { timeout: 5_000 })
-    .toMatchObject({ draining: true })
+  await expect.poll(async () => (await service.get('/api/health')).body).toMatchObject({ draining: true })
   model.release()
   expect((await answer).status).toBe(200)
   expect(await service.exited).toBe(0)

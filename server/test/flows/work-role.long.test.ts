@@ -31,7 +31,7 @@ test('worker processes can do the background work, and if one dies another conti
   const workers = [await spawnWorker(env), await spawnWorker(env)]
   for (const worker of workers) stops.push(() => worker.stop())
   await expect
-    .poll(async () => (await service.get(firstRun.body.receipt_url)).body.log?.index, { timeout: 15_000 })
+    .poll(async () => (await service.get(firstRun.body.receipt_url)).body.log?.index, { timeout: 60_000 })
     .toBe(0)
   // One worker dies; the other continues.
   await workers[0]!.stop('SIGKILL')
@@ -42,6 +42,6 @@ test('worker processes can do the background work, and if one dies another conti
     await signPayment(payer, readChallenge((await service.post('/api/run', secondBody)).headers)),
   )
   await expect
-    .poll(async () => (await service.get(secondRun.body.receipt_url)).body.log?.index, { timeout: 20_000 })
+    .poll(async () => (await service.get(secondRun.body.receipt_url)).body.log?.index, { timeout: 60_000 })
     .toBe(1)
 })

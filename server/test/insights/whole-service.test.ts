@@ -40,7 +40,7 @@ test('a paid run sends its webhook and appears in analytics, and runs of a froze
     cost_usd: 0,
     margin_usd: 0.01,
   })
-  await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => receiver.received.length).toBe(1)
   const [{ body, headers }] = receiver.received as [Receiver['received'][number]]
   expect(new Webhook(subscription.body.signingSecret).verify(body, headers)).toMatchObject({
     type: 'run.completed',

@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => service?.close())
 
 const getPlacedReceipt = async () => {
-  await expect.poll(async () => (await service.get(paidRun.receipt_url)).body.log, { timeout: 10_000 }).not.toBeNull()
+  await expect.poll(async () => (await service.get(paidRun.receipt_url)).body.log).not.toBeNull()
   return (await service.get(paidRun.receipt_url)).body
 }
 
@@ -121,7 +121,7 @@ test('no public response contains the task, the output or the tenant', async () 
 test('the audit trail is private to the tenant, verifies as exported, and its head is in the public log', async () => {
   expect((await service.get('/api/audit')).status).toBe(401)
   const read = async () => (await service.get('/api/audit?limit=100', tenant.headers)).body
-  await expect.poll(async () => (await read()).checkpoint?.receipt?.log ?? null, { timeout: 10_000 }).not.toBeNull()
+  await expect.poll(async () => (await read()).checkpoint?.receipt?.log ?? null).not.toBeNull()
   const { events, checkpoint } = await read()
   expect(events.map(({ subject }: { subject: string }) => subject)).toContain(paidRun.run_id)
   const exportResponse = await fetch(`${service.url}/api/audit?format=ndjson`, { headers: tenant.headers })
