@@ -36,6 +36,11 @@ const soaks = [
     args: ['scripts/test-long.mjs', 'server/test/packages/release'],
     env: { RELEASE_REGISTRY: 'verdaccio' },
   },
+  {
+    name: 'split-view',
+    about: 'a log that lies to a monitor and three witnesses over 1,000 seeds an attack, and 10,000 honest logs',
+    args: ['server/test/split-view/main.ts'],
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 

@@ -12,6 +12,9 @@ import {
 /** The evidence could not be read, which says nothing about whether it is valid. */
 export class UnreadableEvidenceError extends Error {}
 
+/** The service was asked and said no. */
+export class RefusedRequestError extends UnreadableEvidenceError {}
+
 export type JsonObject = Record<string, unknown>
 
 export type Evidence =
@@ -19,6 +22,8 @@ export type Evidence =
   | { kind: 'receipts'; receipts: JsonObject[] }
   | { kind: 'attestation'; attestation: JsonObject }
   | { kind: 'audit'; lines: Iterable<string> }
+  | { kind: 'tlog-proof'; text: string }
+  | { kind: 'log-evidence'; evidence: JsonObject }
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024
 const FETCH_MS = 15_000
@@ -27,11 +32,15 @@ const FETCH_MS = 15_000
 export function readEvidence(path: string): Evidence {
   if (/\.(ndjson|jsonl)$/.test(path)) return { kind: 'audit', lines: readLines(path) }
   const text = readText(path)
+  if (text.startsWith('c2sp.org/tlog-proof@')) return { kind: 'tlog-proof', text }
   const [firstLine = ''] = text.trimStart().split('\n', 1)
   const value = tryParse(text) ?? tryParse(firstLine)
   if (isAuditEvent(value)) return { kind: 'audit', lines: readLines(path) }
   const evidence = findEvidence(value)
-  if (!evidence) throw new UnreadableEvidenceError(`${path} is not a receipt, an attestation or an audit export.`)
+  if (!evidence)
+    throw new UnreadableEvidenceError(
+      `${path} is not a receipt, an attestation, an audit export, a tlog-proof or evidence against a log.`,
+    )
   return evidence
 }
 
@@ -43,6 +52,8 @@ function findEvidence(value: unknown): Evidence | undefined {
     return { kind: 'receipt', receipt: value }
   if (typeof value.schema === 'string' && value.schema.startsWith('basis-attestation/'))
     return { kind: 'attestation', attestation: value }
+  if (typeof value.schema === 'string' && value.schema.startsWith('log-evidence/'))
+    return { kind: 'log-evidence', evidence: value }
   const evidence = findEvidence(value.receipt)
   if (evidence?.kind === 'receipt') return { ...evidence, opening: readOpening(value) }
   return evidence ?? findEvidence(value.attestation) ?? findEvidence(value.receipts)
@@ -82,15 +93,20 @@ export function readPolicyFile(path: string): LogPolicy {
   return parsed.policy
 }
 
-export async function fetchJson(url: string): Promise<unknown> {
+export async function fetchText(url: string): Promise<string> {
   let response: Response
   try {
-    response = await fetch(url, { signal: AbortSignal.timeout(FETCH_MS), headers: { accept: 'application/json' } })
+    response = await fetch(url, { signal: AbortSignal.timeout(FETCH_MS), headers: { accept: '*/*' } })
   } catch (cause) {
     throw new UnreadableEvidenceError(`${url} cannot be reached: ${(cause as Error).message}`)
   }
-  if (!response.ok) throw new UnreadableEvidenceError(`${url} responded ${response.status}.`)
-  const value = tryParse(await response.text())
+  if (response.ok) return response.text()
+  const isRefused = response.status >= 400 && response.status < 500 && response.status !== 429
+  throw new (isRefused ? RefusedRequestError : UnreadableEvidenceError)(`${url} responded ${response.status}.`)
+}
+
+export async function fetchJson(url: string): Promise<unknown> {
+  const value = tryParse(await fetchText(url))
   if (value === undefined) throw new UnreadableEvidenceError(`${url} did not respond with valid JSON.`)
   return value
 }

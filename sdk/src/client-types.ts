@@ -1,4 +1,4 @@
-import type { Check, Jwks } from '@countersign/proof'
+import type { Check, CheckpointStore, Jwks } from '@countersign/proof'
 import type { CallStore } from './call-store.ts'
 import type {
   LoopRequest,
@@ -52,6 +52,11 @@ export type ClientOptions = {
   allowDevelopmentChain?: boolean
   /** `false`: receipts are not verified, and `receipt.verified` is null. */
   verify?: boolean | VerifyOptions
+  /**
+   * Where the largest checkpoint seen of each log is remembered (trust on first use). In memory by default; with a store
+   * of your own, a rollback of the log is noticed after a restart too.
+   */
+  checkpoints?: CheckpointStore
   /** RPC of the chain. With it, the chain is asked too before a payment that has expired is replaced by another. */
   chainRpcUrl?: string
   hooks?: ClientHooks

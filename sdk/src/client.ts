@@ -25,6 +25,7 @@ import { createPreauthorize } from './preauthorize.ts'
 import { createReceiptVerification } from './receipt-verification.ts'
 import { readRunEvents } from './run-events.ts'
 
+export type { CheckpointStore } from '@countersign/proof'
 export { accountFromKey, createDevelopmentAccount } from './accounts.ts'
 export type { CallStore } from './call-store.ts'
 export { memoryStore } from './call-store.ts'
@@ -72,13 +73,18 @@ export type Client = ReturnType<typeof createClient>
 
 export function createClient(options: ClientOptions) {
   const transport = createTransport(options)
-  const verify = createReceiptVerification(transport, options)
+  const receiptVerification = createReceiptVerification(transport, options)
   const store = options.store ?? memoryStore()
   const calls = createPaidCalls(transport, store, options)
   const preauths = createPreauthorize(transport, store)
 
   const toResult = async (call: PaidCall, { body, payment, idempotencyKey, replayed }: Answer) => {
-    const receipt = await verify({ path: call.path, request: call.body, response: body, payment })
+    const receipt = await receiptVerification.verifyResponse({
+      path: call.path,
+      request: call.body,
+      response: body,
+      payment,
+    })
     if (call.kind === 'topup') return { topUp: body, receipt, idempotencyKey, replayed }
     const named = call.kind === 'run' ? { run: body as RunSuccessResponse } : { loop: body as LoopSuccessResponse }
     return { output: String(body.output), ...named, receipt, idempotencyKey, replayed }
@@ -143,5 +149,14 @@ export function createClient(options: ClientOptions) {
     },
   }
 
-  return { ...transport.methods, ...createLists(transport), ...paidCalls }
+  return {
+    ...transport.methods,
+    ...createLists(transport),
+    ...paidCalls,
+    /**
+     * Fetches a receipt and verifies its signature and its place in the log. The log is compared with the largest
+     * checkpoint seen of it before: `checks` says under `log_memory` when it was rolled back or has forked.
+     */
+    verifyReceipt: receiptVerification.verifyStored,
+  }
 }

@@ -1,4 +1,4 @@
-import type { Check, CountersOpening, Jwks } from '@countersign/proof'
+import type { Check, CheckpointKey, CheckpointStore, CountersOpening, Jwks } from '@countersign/proof'
 import type { ClientOptions, VerifiedReceipt } from './client-types.ts'
 import { CountersignError } from './errors.ts'
 import type { Receipt } from './generated/api.ts'
@@ -28,7 +28,9 @@ const JWKS_PATIENCE_MS = 60_000
  * request and this output, and that it names the payment which was signed. Its place in the log is checked when it has
  * one; a new receipt gets it a moment later.
  */
-export function createReceiptVerification(transport: Transport, { verify = true }: ClientOptions) {
+export function createReceiptVerification(transport: Transport, options: ClientOptions) {
+  const { verify = true } = options
+  const checkpoints = options.checkpoints ?? createCheckpointMap()
   let cached: { jwks: Jwks; at: number } | undefined
   const loadJwks = async (keyId: unknown): Promise<Jwks> => {
     if (typeof verify === 'object' && verify.jwks) return verify.jwks
@@ -40,16 +42,73 @@ export function createReceiptVerification(transport: Transport, { verify = true 
     return cached!.jwks
   }
 
-  return async (subject: ReceiptSubject): Promise<VerifiedReceipt> => {
-    const { receipt } = subject.response
-    if (verify === false) return withVerification(receipt, null, [])
-    const checks = await checkReceipt(subject, receipt, loadJwks)
-    return withVerification(
-      receipt,
-      checks.every(({ ok }) => ok !== false),
-      checks,
-    )
+  return {
+    /** The receipt of a response. */
+    async verifyResponse(subject: ReceiptSubject): Promise<VerifiedReceipt> {
+      const { receipt } = subject.response
+      if (verify === false) return withVerification(receipt, null, [])
+      const checks = await checkReceipt(subject, receipt, loadJwks)
+      return withVerification(
+        receipt,
+        checks.every(({ ok }) => ok !== false),
+        checks,
+      )
+    },
+
+    /**
+     * A receipt by its id: its signature and its place in the log, whose checkpoint must agree with the largest one seen
+     * before. `checks` has the result as `log_memory`.
+     */
+    async verifyStored(id: string): Promise<VerifiedReceipt> {
+      // A service has one log, so its address is the name; read first, because what it shows now must not be less.
+      const name = transport.baseUrl
+      const before = await checkpoints.read(name)
+      const receipt = await transport.request('get', '/api/receipts/{id}', { path: { id } })
+      if (!isObject(receipt) || receipt.receipt_id !== id)
+        throw new CountersignError(200, { error: 'error', message: 'The service returned another receipt.' })
+      const { verifyReceipt, rememberCheckpoint } = await import('@countersign/proof')
+      const jwks = await loadJwks(isObject(receipt.signature) ? receipt.signature.key_id : undefined)
+      const { checks } = verifyReceipt(receipt, { jwks })
+      const { log } = receipt
+      if (isObject(log) && typeof log.origin === 'string') {
+        const { check } = await rememberCheckpoint(log.checkpoint, {
+          store: checkpoints,
+          origin: log.origin,
+          keys: logKeys(jwks),
+          name,
+          before,
+          fetchConsistency: (from, to) => readConsistency(transport, from, to),
+          now: new Date(),
+        })
+        checks.push(check)
+      }
+      return withVerification(
+        receipt,
+        checks.every(({ ok }) => ok !== false),
+        checks,
+      )
+    },
   }
+}
+
+/** Empty when the service refuses: it cannot show that its log only grew. */
+async function readConsistency(transport: Transport, from: number, to: number): Promise<string[]> {
+  try {
+    const answer = await transport.request('get', '/api/log/consistency', { query: { from, to } })
+    return isObject(answer) && Array.isArray(answer.proof) ? answer.proof : []
+  } catch (error) {
+    if (error instanceof CountersignError && error.status >= 400 && error.status < 500 && error.status !== 429)
+      return []
+    throw error
+  }
+}
+
+const logKeys = ({ keys }: Jwks): CheckpointKey[] =>
+  keys.filter(({ purpose }) => purpose === undefined || purpose === 'log')
+
+function createCheckpointMap(): CheckpointStore {
+  const notes = new Map<string, string>()
+  return { read: (log) => notes.get(log), write: (log, note) => void notes.set(log, note) }
 }
 
 /** The answer is here already, so its verification waits for a service that is just starting again. */

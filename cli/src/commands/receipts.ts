@@ -38,12 +38,28 @@ export function receiptsCommand(): Command {
         console.error(`Written to ${options.out}. Verify it: countersign verify ${options.out}`)
       }),
   )
+  receipts.addCommand(
+    serviceCommand('proof')
+      .description(
+        'a tlog-proof file: the receipt, its inclusion and a cosigned checkpoint, which verifies against a policy',
+      )
+      .argument('<receipt_id>')
+      .option('--newest', 'under the newest checkpoint, whether witnesses have cosigned it or not')
+      .option('--out <file>', 'write it to this file')
+      .action(async (id: string, options: ServiceOptions & { out?: string; newest?: boolean }) => {
+        const query = { format: 'tlog-proof', witnessed: options.newest !== true } as const
+        const text = String(await connect(options).get('/api/receipts/{id}/proof', { path: { id }, query }))
+        if (options.out === undefined) return void process.stdout.write(text)
+        writeFile(options.out, text, '')
+        console.error(`Written to ${options.out}. Verify it: countersign verify ${options.out} --policy <file>`)
+      }),
+  )
   return receipts
 }
 
-function writeFile(file: string, text: string) {
+function writeFile(file: string, text: string, end = '\n') {
   try {
-    writeFileSync(file, `${text}\n`)
+    writeFileSync(file, `${text}${end}`)
   } catch (cause) {
     throw new CliError(`${file} cannot be written: ${(cause as Error).message}`)
   }

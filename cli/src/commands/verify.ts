@@ -1,15 +1,22 @@
 import { existsSync } from 'node:fs'
 import {
   type Check,
+  type CheckpointKey,
   type Jwks,
+  type LogPolicy,
   type Opening,
   type Verification,
   verifyAttestation,
   verifyAuditExport,
+  verifyLogEvidence,
+  verifyLogPolicy,
   verifyReceipt,
   verifyReceiptChain,
+  verifyReceiptProof,
 } from '@countersign/proof'
 import { Command } from 'commander'
+import { wholeNumber } from '../arguments.ts'
+import { checkMemory, readCheckpoints } from '../checkpoint-file.ts'
 import {
   type Evidence,
   fetchJson,
@@ -18,8 +25,10 @@ import {
   readEvidence,
   readJson,
   readKeySet,
+  readPolicyFile,
   UnreadableEvidenceError,
 } from '../evidence.ts'
+import { dataFolder } from '../service.ts'
 
 type Options = {
   jwks?: string
@@ -35,12 +44,19 @@ type Options = {
   live?: boolean
   fresh?: boolean
   json?: boolean
+  policy?: string
+  maxAge?: number
+  receipt?: string
+  state?: string
+  memory?: boolean
 }
 
 export const verifyCommand = () =>
   new Command('verify')
-    .description('Verify a receipt, an attestation or an audit export offline, without trusting the service')
-    .argument('<evidence>', 'file of a receipt, an attestation or an audit export; or the address or id of a receipt')
+    .description(
+      'Verify receipts, attestations, audit exports, tlog-proofs and evidence against a log, without trusting the service',
+    )
+    .argument('<evidence>', 'a file of one of these; or the address or id of a receipt')
     .option('--jwks <file>', 'the key set you trust, as saved from /.well-known/jwks.json')
     .option(
       '--url <address>',
@@ -52,6 +68,14 @@ export const verifyCommand = () =>
     .option('--require-log', 'fail when the receipt or attestation has no inclusion proof')
     .option('--witness <key...>', 'verifier keys of witnesses that must have cosigned the log')
     .option('--quorum <count>', 'how many witnesses must have cosigned', (text) => parseQuorum(text))
+    .option('--policy <file>', 'a tlog-policy file: the keys of the log and the witnesses that must have cosigned it')
+    .option('--max-age <seconds>', 'how old a cosignature may be to count', wholeNumber)
+    .option('--receipt <file>', 'for a tlog-proof: the receipt that it must be about')
+    .option(
+      '--state <folder>',
+      'where the newest checkpoint of each log is remembered; of files only when this is given',
+    )
+    .option('--no-memory', 'neither compare the log with what was seen of it before nor remember it')
     .option('--head <file>', 'for an audit export: a trusted head, such as an audit_head receipt')
     .option('--after <file>', 'for an audit export that does not start at the first event: the event before it')
     .option('--live', 'for an attestation: reject previews')
@@ -64,11 +88,20 @@ export const verifyCommand = () =>
     })
 
 export async function verify(target: string, given: Options): Promise<Verification> {
-  const address = existsSync(target) ? undefined : readReceiptAddress(target)
+  const isFile = existsSync(target)
+  const address = isFile ? undefined : readReceiptAddress(target)
   // An address names the service too; a key set that is given still decides which keys are trusted.
   const options = { ...given, url: given.url ?? address?.origin ?? process.env.COUNTERSIGN_URL }
-  const evidence = existsSync(target) ? readEvidence(target) : await fetchReceipt(address?.id ?? target, options.url)
+  const policy = options.policy === undefined ? undefined : readPolicyFile(options.policy)
+  const memoryFolder = options.memory === false ? undefined : (options.state ?? (isFile ? undefined : dataFolder()))
+  const before = memoryFolder === undefined || isFile ? undefined : readCheckpoints(memoryFolder)
+  const evidence = isFile ? readEvidence(target) : await fetchReceipt(address?.id ?? target, options.url)
   if (evidence.kind === 'audit') return verifyAudit(evidence.lines, options)
+  if (evidence.kind === 'tlog-proof') return verifyProofFile(evidence.text, policy, options)
+  if (evidence.kind === 'log-evidence') {
+    const keys = policy ? undefined : logKeys(await readKeys(options))
+    return verifyLogEvidence(evidence.evidence, { keys, policy })
+  }
   const jwks = await readKeys(options)
   const log = readLogRequirements(options)
   if (evidence.kind === 'attestation') {
@@ -78,7 +111,56 @@ export async function verify(target: string, given: Options): Promise<Verificati
   if (evidence.kind === 'receipts') return verifyReceiptChain(evidence.receipts, { jwks, log, now: new Date() })
   const previous = options.previous === undefined ? undefined : readJson(options.previous)
   const opening = options.opening === undefined ? evidence.opening : (readJson(options.opening) as Opening)
-  return verifyReceipt(evidence.receipt, { jwks, log, previous, opening, now: new Date() })
+  const verification = verifyReceipt(evidence.receipt, { jwks, log, previous, opening, now: new Date() })
+  const place = readPlace(evidence.receipt)
+  const checks = [
+    ...verification.checks,
+    ...(policy ? [checkPolicy(place, policy, jwks, options)] : []),
+    ...(place && memoryFolder !== undefined
+      ? await checkMemory(place, { folder: memoryFolder, jwks, url: options.url, before })
+      : []),
+  ]
+  return { ...verification, ok: verification.ok && checks.every(({ ok }) => ok !== false), checks }
+}
+
+async function verifyProofFile(text: string, policy: LogPolicy | undefined, options: Options): Promise<Verification> {
+  if (!policy) throw new UnreadableEvidenceError('Give the policy you trust with --policy.')
+  const { receipt: _, ...verification } = verifyReceiptProof(text, {
+    policy,
+    origin: options.origin,
+    now: new Date(),
+    maxAgeSeconds: options.maxAge,
+    jwks: options.jwks === undefined ? undefined : readKeySet(options.jwks),
+    receipt: options.receipt === undefined ? undefined : readJson(options.receipt),
+    // A policy may leave the log to the key set.
+    keys: options.jwks === undefined ? [] : logKeys(readKeySet(options.jwks)),
+  })
+  return verification
+}
+
+/** The checkpoint of a receipt against a policy. */
+function checkPolicy(
+  place: { checkpoint: string } | undefined,
+  policy: LogPolicy,
+  jwks: Jwks,
+  options: Options,
+): Check {
+  if (!place) return { name: 'quorum', ok: false, reason: 'The receipt is not in the log yet.' }
+  const { ok, reason } = verifyLogPolicy(place.checkpoint, {
+    policy,
+    keys: logKeys(jwks),
+    now: new Date(),
+    maxAgeSeconds: options.maxAge,
+  })
+  return { name: 'quorum', ok, reason }
+}
+
+const logKeys = ({ keys }: Jwks): CheckpointKey[] =>
+  keys.filter(({ purpose }) => purpose === undefined || purpose === 'log')
+
+function readPlace({ log }: JsonObject): { origin: string; checkpoint: string } | undefined {
+  if (!isObject(log) || typeof log.origin !== 'string' || typeof log.checkpoint !== 'string') return undefined
+  return { origin: log.origin, checkpoint: log.checkpoint }
 }
 
 /** A witness cosigns the log, so asking for one requires that the receipt is in the log. */

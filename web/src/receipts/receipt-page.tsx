@@ -7,15 +7,19 @@ import { SaveButton } from '../components/save-button.tsx'
 import { Card, DescriptionList, Id, PageTitle } from '../components/ui.tsx'
 import { routeHref } from '../route.ts'
 import { describeReceipt, type Receipt } from './describe-receipt.tsx'
+import { type Checkpoints, checkLogMemory, forgetCheckpoint, type LogMemory, readCheckpoints } from './log-memory.ts'
 import { VerificationResultView } from './verification-result.tsx'
-import { verifyEvidence } from './verify-evidence.ts'
+import { verifyEvidence, withCheck } from './verify-evidence.ts'
 
 export function ReceiptPage({ id }: { id: string }) {
   const receipt = useQuery({
     queryKey: ['receipt', id],
-    queryFn: () => api.get('/api/receipts/{id}', { path: { id } }),
+    queryFn: async () => {
+      const before = readCheckpoints()
+      return { receipt: await api.get('/api/receipts/{id}', { path: { id } }), before }
+    },
     // A receipt changes once, when it is added to the log.
-    refetchInterval: ({ state }) => (state.data?.log ? false : 2_000),
+    refetchInterval: ({ state }) => (state.data?.receipt.log ? false : 2_000),
   })
   const jwksQuery = useJwks()
   return (
@@ -38,7 +42,9 @@ export function ReceiptPage({ id }: { id: string }) {
       ) : (
         <QueryResult query={receipt}>
           {(data) => (
-            <QueryResult query={jwksQuery}>{(jwks) => <ReceiptDetails receipt={data} jwks={jwks} />}</QueryResult>
+            <QueryResult query={jwksQuery}>
+              {(jwks) => <ReceiptDetails receipt={data.receipt} before={data.before} jwks={jwks} />}
+            </QueryResult>
           )}
         </QueryResult>
       )}
@@ -46,7 +52,7 @@ export function ReceiptPage({ id }: { id: string }) {
   )
 }
 
-function ReceiptDetails({ receipt, jwks }: { receipt: Receipt; jwks: Jwks }) {
+function ReceiptDetails({ receipt, before, jwks }: { receipt: Receipt; before: Checkpoints; jwks: Jwks }) {
   const { receipt_id, run_id } = receipt
   const runReceipts = useQuery({
     queryKey: ['receipts-of-run', run_id],
@@ -56,9 +62,16 @@ function ReceiptDetails({ receipt, jwks }: { receipt: Receipt; jwks: Jwks }) {
   const previousReceipt = otherReceipts.find(
     (other) => receipt.prev_hash !== null && tryHashReceipt(other) === receipt.prev_hash,
   )
+  const memory = useQuery({
+    queryKey: ['log-memory', receipt_id, receipt.log],
+    queryFn: () => checkLogMemory(receipt, before, jwks, new Date()),
+    enabled: receipt.log !== null,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: false,
+  })
   const result = useMemo(
-    () => verifyEvidence(receipt, jwks, new Date(), previousReceipt),
-    [receipt, jwks, previousReceipt],
+    () => withCheck(verifyEvidence(receipt, jwks, new Date(), previousReceipt), memory.data?.check),
+    [receipt, jwks, previousReceipt, memory.data],
   )
   return (
     <>
@@ -86,6 +99,7 @@ function ReceiptDetails({ receipt, jwks }: { receipt: Receipt; jwks: Jwks }) {
           </SaveButton>
           <a href={routeHref(['verify'], { receipt: receipt_id })}>Open in Verify</a>
         </div>
+        {memory.data?.check.ok === false && <LogObjection memory={memory.data} />}
         <p className="muted">
           With both files anyone can verify it offline:{' '}
           <code>countersign verify {receipt_id}.json --jwks jwks.json</code>
@@ -95,6 +109,22 @@ function ReceiptDetails({ receipt, jwks }: { receipt: Receipt; jwks: Jwks }) {
         <pre className="json">{JSON.stringify(receipt, null, 2)}</pre>
       </Card>
     </>
+  )
+}
+
+/** The log contradicts what this browser has seen of it. The evidence proves it to others. */
+function LogObjection({ memory: { evidence, origin } }: { memory: LogMemory }) {
+  return (
+    <div className="row">
+      {evidence && (
+        <SaveButton name="log-evidence.json" value={evidence}>
+          Save evidence
+        </SaveButton>
+      )}
+      <button type="button" className="secondary" onClick={() => forgetCheckpoint(origin)}>
+        Forget what was seen of this log
+      </button>
+    </div>
   )
 }
 

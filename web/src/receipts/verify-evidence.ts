@@ -1,5 +1,6 @@
 import {
   ATTESTATION_SCHEMA,
+  type Check,
   type Jwks,
   parseJson,
   RECEIPT_SCHEMA,
@@ -49,6 +50,18 @@ export function verifyEvidence(value: unknown, jwks: Jwks, now: Date, previous?:
     return { kind: 'statement', verdict: verification.ok ? 'valid' : 'invalid', verification }
   }
   return { error: `Neither a receipt (${RECEIPT_SCHEMA}) nor an attestation (${ATTESTATION_SCHEMA}).` }
+}
+
+/** The result with a check more, which may make it invalid. */
+export function withCheck(result: VerificationResult, check: Check | undefined): VerificationResult {
+  if ('error' in result || !check) return result
+  const { verification } = result
+  const ok = verification.ok && check.ok !== false
+  return {
+    ...result,
+    verdict: check.ok === false ? 'invalid' : result.verdict,
+    verification: { ...verification, ok, checks: [...verification.checks, check] },
+  }
 }
 
 /** Parses a pasted JWKS; a single JWK counts as a set of one. */
