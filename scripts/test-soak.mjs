@@ -41,6 +41,11 @@ const soaks = [
     about: 'a log that lies to a monitor and three witnesses over 1,000 seeds an attack, and 10,000 honest logs',
     args: ['server/test/split-view/main.ts'],
   },
+  {
+    name: 'sumdb',
+    about: "a log, a witness and a verifier on Go's golang.org/x/mod/sumdb, from Debian's packages",
+    args: ['server/test/sumdb/main.ts'],
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 

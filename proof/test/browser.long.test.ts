@@ -5,15 +5,24 @@ import { fileURLToPath } from 'node:url'
 import { type Browser, chromium } from 'playwright-core'
 import { build, type Rollup } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Jwk } from '../src/proof.ts'
-import type { PageInput, PageResult } from './browser-page.ts'
-import { jwks, logReceipt, makeReceipt } from './fixtures.ts'
+import {
+  formatAddCheckpoint,
+  formatReceiptProof,
+  formatVerifierKey,
+  type Jwk,
+  LOG_EVIDENCE_SCHEMA,
+  NOTE_ED25519,
+  type ReceiptLog,
+} from '../src/proof.ts'
+import type { LogInput, LogResult, PageInput, PageResult } from './browser-page.ts'
+import { fillerHashes, jwks, LOG_ORIGIN, logKey, logReceipt, makeCheckpoint, makeReceipt, testKey } from './fixtures.ts'
+import { cosign, witnessVkey } from './witnesses.ts'
 
 const testdata = new URL('../testdata/', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, testdata), 'utf8')
 
 const PAGE = `<!doctype html><title>proof</title>
-<script type="module">import { runVectors } from '/proof.js'; globalThis.runVectors = runVectors</script>`
+<script type="module">import { runLog, runVectors } from '/proof.js'; Object.assign(globalThis, { runLog, runVectors })</script>`
 
 let server: Server
 let browser: Browser
@@ -67,6 +76,44 @@ test('all vectors have the expected result and a receipt verifies in Chromium as
   expect(result.receipt.ok).toBe(true)
   expect(result.tampered.ok).toBe(false)
 })
+
+test('a page verifies a proof file against a policy, decides as a witness, judges evidence and remembers, without a request', async () => {
+  const page = await browser.newPage()
+  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  const requests: string[] = []
+  page.on('request', (request) => requests.push(request.url()))
+  const result = await page.evaluate(
+    (input) => (globalThis as unknown as { runLog(input: LogInput): Promise<LogResult> }).runLog(input),
+    logInput(),
+  )
+  const expected = { proof: true, withoutQuorum: false, witnessStatus: 200, evidence: true, memory: [true, false] }
+  expect([result, requests]).toEqual([expected, []])
+})
+
+function logInput(): LogInput {
+  const vkey = formatVerifierKey({ name: LOG_ORIGIN, type: NOTE_ED25519, publicKey: logKey.publicKey })
+  const witness = testKey(40)
+  const receipt = logReceipt(makeReceipt())
+  const log = receipt.log as ReceiptLog
+  const checkpoint = log.checkpoint + cosign(log.checkpoint, 'witness.example/w', witness, 1_794_000_000)
+  const checkpoints: [string, string] = [makeCheckpoint(fillerHashes(7)), makeCheckpoint(fillerHashes(7).reverse())]
+  return {
+    policy: `log ${vkey}\nwitness w ${witnessVkey('witness.example/w', witness)}\nquorum w\n`,
+    proofFile: formatReceiptProof(receipt, { ...log, checkpoint }),
+    request: formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint: checkpoints[0] }),
+    logKey: vkey,
+    evidence: {
+      schema: LOG_EVIDENCE_SCHEMA,
+      kind: 'fork',
+      origin: LOG_ORIGIN,
+      checkpoints,
+      observed_at: ['2026-11-16T10:00:00.000Z', '2026-11-16T10:00:10.000Z'],
+    },
+    checkpoints,
+    origin: LOG_ORIGIN,
+    now: '2026-11-16T10:00:00.000Z',
+  }
+}
 
 /** Bundles browser-page.ts in memory as a site would. */
 async function bundleForBrowser(): Promise<string> {

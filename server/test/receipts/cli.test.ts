@@ -22,6 +22,9 @@ let receipt: Record<string, unknown>
 let refund: Record<string, unknown>
 let audit: { text: string; answer: Awaited<ReturnType<ReturnType<typeof createReceiptsFixture>['audit']['list']>> }
 
+// What is remembered of a log stays in this folder.
+process.env.COUNTERSIGN_DATA_DIR = folder
+
 // All files are written first; the database is dropped before the first verification.
 beforeAll(async () => {
   const testDatabase = await createTestDatabase()

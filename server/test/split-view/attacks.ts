@@ -55,7 +55,7 @@ async function splitView(world: World, look: Look): Promise<Catch> {
 }
 
 async function rollback(world: World, look: Look): Promise<Catch> {
-  const honest = await growHonestly(world, look, { rounds: 2 })
+  const honest = await growHonestly(world, look, { rounds: world.rounds ?? 2 })
   const size = 1 + world.random.below(honest.entries.length - 1)
   const entries = honest.entries.slice(0, size)
   world.advance(5)
@@ -198,7 +198,7 @@ export async function expectCaught(name: AttackName, world: World, look: Look = 
 export async function expectNothingFalse(world: World, look: Look = createMonitor(world)) {
   const { random } = world
   let view: View = await growHonestly(world, look, { rounds: 1, atLeast: 0 })
-  const rounds = 1 + random.below(2)
+  const rounds = world.rounds ?? 1 + random.below(2)
   for (let round = 0; round < rounds; round += 1) {
     world.advance(1 + random.below(15))
     const entries = random.chance(0.8) ? appended(world, view.entries, `round ${round}`) : view.entries

@@ -9,7 +9,6 @@ import {
   hashLeaf,
   type LogPolicy,
   NOTE_ED25519,
-  parseCheckpoint,
   parseLogPolicy,
   parseTilePath,
   rootOfLeafHashes,
@@ -20,7 +19,6 @@ import { checkLog, type Finding, type LogReader, type MonitorState } from '../..
 import { createWitness, openWitnessKey, type WitnessAnswer, type WitnessKey } from '../../../cli/src/witness.ts'
 import { makeCheckpoint, testKey } from '../../../proof/test/fixtures.ts'
 
-export const ORIGIN = 'log.example/split-view'
 export const WITNESSES = 3
 export const MAX_LAG_SECONDS = 60
 
@@ -85,12 +83,13 @@ export type World = Awaited<ReturnType<typeof createWorld>>
 
 export async function createWorld(
   seed: number,
-  options: { submit?: Submit; witnessKeys?: WitnessKey[]; folder?: string; now?: Date } = {},
+  options: { submit?: Submit; witnessKeys?: WitnessKey[]; now?: Date; rounds?: number } = {},
 ) {
   const random = createRandom(seed)
   const logKey = testKey((seed % 200) + 1)
-  const logVerifierKey = formatVerifierKey({ name: ORIGIN, type: NOTE_ED25519, publicKey: logKey.publicKey })
-  const folder = options.folder ?? mkdtempSync(join(MEMORY_FOLDER, 'countersign-split-view-'))
+  const origin = `log.example/split-view-${seed}`
+  const logVerifierKey = formatVerifierKey({ name: origin, type: NOTE_ED25519, publicKey: logKey.publicKey })
+  const folder = mkdtempSync(join(MEMORY_FOLDER, 'countersign-split-view-'))
   const clock = { now: options.now ?? new Date('2026-11-16T10:00:00Z') }
   const keys =
     options.witnessKeys ??
@@ -120,7 +119,7 @@ export async function createWorld(
   const signed = new Map<string, string>()
   const sign = (entries: readonly string[]): string => {
     const content = entries.join('\n')
-    const note = signed.get(content) ?? makeCheckpoint(leafHashes(entries), logKey, ORIGIN)
+    const note = signed.get(content) ?? makeCheckpoint(leafHashes(entries), logKey, origin)
     signed.set(content, note)
     return note
   }
@@ -142,6 +141,8 @@ export async function createWorld(
 
   return {
     seed,
+    /** How often an honest log grows before it is attacked; a number that the seed decides when it is undefined. */
+    rounds: options.rounds,
     random,
     clock,
     keys,
@@ -190,7 +191,7 @@ export type Look = (view: () => View) => Promise<Finding[]>
 export async function growHonestly(
   world: World,
   look: Look,
-  { rounds = 1 + world.random.below(2), atLeast = 2 } = {},
+  { rounds = world.rounds ?? 1 + world.random.below(2), atLeast = 2 } = {},
 ): Promise<View & { cosigned: string }> {
   const { random } = world
   let entries: string[] = []
@@ -207,5 +208,3 @@ export async function growHonestly(
   }
   return view!
 }
-
-export const sizeOf = (note: string) => parseCheckpoint(note)!.size

@@ -1,15 +1,18 @@
-import { hashReceipt } from '@countersign/proof'
-import { expect, test } from 'vitest'
+import { formatReceiptProof, hashReceipt, type ReceiptLog } from '@countersign/proof'
+import { describe, expect, test } from 'vitest'
 import {
+  fillerHashes,
   jwks,
+  LOG_ORIGIN,
   logReceipt,
   makeAttestation,
+  makeCheckpoint,
   makeReceipt,
   makeStatement,
   untrustedKey,
 } from '../../../proof/test/fixtures.ts'
 import { PASTED_KEYS, SERVICE_KEYS, selectTrustedKeys } from './trusted-keys.ts'
-import { parseKeySet, verifyEvidence, verifyEvidenceText } from './verify-evidence.ts'
+import { parseKeySet, verifyEvidence, verifyEvidenceText, withCheck } from './verify-evidence.ts'
 
 const now = new Date('2026-11-16T15:05:00Z')
 const receipt = logReceipt(makeReceipt())
@@ -68,4 +71,41 @@ test('pasted keys replace the keys of the service and never fall back to them', 
   expect(selectTrustedKeys(SERVICE_KEYS, JSON.stringify(jwks), undefined)).toHaveProperty('error')
   expect(selectTrustedKeys(PASTED_KEYS, '{"keys": []}', jwks)).toEqual({ jwks: { keys: [] } })
   expect(selectTrustedKeys(PASTED_KEYS, 'not json', jwks)).toHaveProperty('error')
+})
+
+describe('what is about the log', () => {
+  const log = receipt.log as unknown as ReceiptLog
+
+  test('a tlog-proof file is verified with the keys of the page, and what it leaves open is said', () => {
+    const file = formatReceiptProof(receipt, log)
+    const result = verifyEvidenceText(file, jwks, now)
+    expect(result).toMatchObject({ kind: 'proof', verdict: 'valid' })
+    expect(JSON.stringify(result)).toContain('That witnesses saw the same log')
+    expect(verifyEvidenceText(file.replace('index 5', 'index 6'), jwks, now)).toMatchObject({ verdict: 'invalid' })
+    expect(verifyEvidenceText(file.slice(0, 40), jwks, now)).toMatchObject({ verdict: 'invalid' })
+  })
+
+  test('evidence of a fork is verified with the keys of the page', () => {
+    const evidence = {
+      schema: 'log-evidence/v1',
+      kind: 'fork',
+      origin: LOG_ORIGIN,
+      checkpoints: [makeCheckpoint(fillerHashes(4)), makeCheckpoint(fillerHashes(4).reverse())],
+      observed_at: ['2026-11-16T10:00:00.000Z', '2026-11-16T10:00:10.000Z'],
+    }
+    expect(verifyEvidenceText(JSON.stringify(evidence), jwks, now)).toMatchObject({
+      kind: 'evidence',
+      verdict: 'valid',
+    })
+    const honest = { ...evidence, checkpoints: [evidence.checkpoints[0], evidence.checkpoints[0]] }
+    expect(verifyEvidenceText(JSON.stringify(honest), jwks, now)).toMatchObject({ verdict: 'invalid' })
+  })
+})
+
+test('a check more can make a result invalid, and never valid', () => {
+  const valid = verifyEvidenceText(JSON.stringify(receipt), jwks, now)
+  expect(withCheck(valid, { name: 'log_memory', ok: false, reason: 'x' })).toMatchObject({ verdict: 'invalid' })
+  expect(withCheck(valid, { name: 'log_memory', ok: 'skipped', reason: 'x' })).toMatchObject({ verdict: 'valid' })
+  const invalid = verifyEvidenceText(JSON.stringify({ ...receipt, run_id: 'run_9' }), jwks, now)
+  expect(withCheck(invalid, { name: 'log_memory', ok: true, reason: 'x' })).toMatchObject({ verdict: 'invalid' })
 })

@@ -2,18 +2,23 @@ import {
   ATTESTATION_SCHEMA,
   type Check,
   type Jwks,
+  LOG_EVIDENCE_SCHEMA,
+  type LogPolicy,
+  NO_QUORUM,
   parseJson,
   RECEIPT_SCHEMA,
   type Verification,
   verifyAttestation,
+  verifyLogEvidence,
   verifyReceipt,
+  verifyReceiptProof,
   verifyStatement,
 } from '@countersign/proof'
 
 /** The outcome of verifying a receipt, attestation or statement, or why it could not be verified. */
 export type VerificationResult =
   | {
-      kind: 'receipt' | 'attestation' | 'statement'
+      kind: 'receipt' | 'attestation' | 'statement' | 'proof' | 'evidence'
       verdict: 'valid' | 'expired' | 'invalid'
       verification: Verification
     }
@@ -25,6 +30,7 @@ const MAX_LENGTH = 512 * 1024
 /** Verifies pasted JSON with public keys alone, without any request to the server. */
 export function verifyEvidenceText(text: string, jwks: Jwks, now: Date): VerificationResult {
   if (text.length > MAX_LENGTH) return { error: 'The text is too long for a receipt or attestation.' }
+  if (text.startsWith('c2sp.org/tlog-proof@')) return verifyProofFile(text, jwks, now)
   const parsed = parse(text)
   return 'error' in parsed ? parsed : verifyEvidence(unwrapEvidence(parsed.value), jwks, now)
 }
@@ -45,12 +51,33 @@ export function verifyEvidence(value: unknown, jwks: Jwks, now: Date, previous?:
       verification,
     }
   }
+  if (schema === LOG_EVIDENCE_SCHEMA) {
+    const verification = verifyLogEvidence(value, { keys: logKeys(jwks) })
+    return { kind: 'evidence', verdict: verification.ok ? 'valid' : 'invalid', verification }
+  }
   if (isObject(value) && isObject(value.signature)) {
     const verification = verifyStatement(value, { jwks })
     return { kind: 'statement', verdict: verification.ok ? 'valid' : 'invalid', verification }
   }
   return { error: `Neither a receipt (${RECEIPT_SCHEMA}) nor an attestation (${ATTESTATION_SCHEMA}).` }
 }
+
+/** The keys of the page are those of the log; without a policy of the reader's own no witness is asked for. */
+const WITHOUT_WITNESSES: LogPolicy = { logs: [], witnesses: [], groups: [], quorum: NO_QUORUM }
+
+function verifyProofFile(text: string, jwks: Jwks, now: Date): VerificationResult {
+  const options = { policy: WITHOUT_WITNESSES, keys: logKeys(jwks), jwks, now }
+  const { receipt: _, ...verification } = verifyReceiptProof(text, options)
+  const unproven = 'That witnesses saw the same log: verify the file with your policy, by countersign verify --policy.'
+  const does_not_prove = [...verification.does_not_prove, unproven]
+  return {
+    kind: 'proof',
+    verdict: verification.ok ? 'valid' : 'invalid',
+    verification: { ...verification, does_not_prove },
+  }
+}
+
+const logKeys = ({ keys }: Jwks) => keys.filter(({ purpose }) => purpose === undefined || purpose === 'log')
 
 /** The result with a check more, which may make it invalid. */
 export function withCheck(result: VerificationResult, check: Check | undefined): VerificationResult {
