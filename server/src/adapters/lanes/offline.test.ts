@@ -134,10 +134,10 @@ test('the writer corrects spelling, keeps the subject and recognises the purpose
     'writer-v1',
     'I need a product description for a cast iron skillet, warm tone, about 80 words',
   )
-  expect(copy).toContain('Headline: A cast iron skillet')
+  expect(copy).toContain('**A cast iron skillet**')
   expect(copy).not.toMatch(/about 80|I need/)
   const letter = await runLane('writer-v1', 'Draft a polite email declining a wedding invitation')
-  expect(letter).toContain('I am sorry to say that I cannot accept.')
+  expect(letter).toContain('I am sorry to say that I cannot accept')
   const notes = await runLane(
     'writer-v1',
     'Turn my bullet notes into a newsletter: new oven, bread class in May, closed on Mondays',
@@ -174,7 +174,7 @@ test('the coder reports syntax errors with their line, and smells in valid code'
   )
   expect(output).toContain('the most complex is `f` with 3 paths')
   expect(output).toContain('Line 2: `var` leaks')
-  expect(output).toContain("describe('f'")
+  expect(output).toContain('`f`: each of its 3 paths, and `a`, `b` when empty')
 })
 
 test('the coder reviews Python, SQL and JSON too', async () => {
@@ -192,7 +192,7 @@ test('the coder reviews Python, SQL and JSON too', async () => {
   )
 })
 
-test('the coder finds code after a question, and its test skeleton is valid code', async () => {
+test('the coder finds code after a question', async () => {
   const loop = await runLane('coder-v1', 'Why does this loop never end? while (i < 10) { console.log(i) }')
   expect(loop).toContain('The code parses.')
   expect(loop).toContain('Nothing in this loop changes what its condition tests')
@@ -202,8 +202,6 @@ test('the coder finds code after a question, and its test skeleton is valid code
     'Review:\n```js\nasync function load(ids, url) { for (const id of ids) await get(url, id) }\n```',
   )
   expect(output).toContain('`await` inside a loop')
-  const skeleton = /```ts\n([\s\S]+?)\n```/.exec(output)![1]!
-  expect(() => new Function(skeleton)).not.toThrow()
 })
 
 test('loops that may end are not reported as endless', async () => {
@@ -222,16 +220,13 @@ test('the strategist reads options, criteria and scores from plain text', async 
     'strategist-v1',
     'Choose between Postgres, DynamoDB and Mongo: weigh cost, staff skills and growth',
   )
-  for (const row of [
-    '| Postgres | 3 |',
-    '| DynamoDB | 3 |',
-    '| Mongo | 3 |',
-    'staff skills (33.3 %)',
-    'What would settle it',
-  ])
-    expect(options).toContain(row)
+  expect(options).toContain(
+    '“Postgres”, “DynamoDB” and “Mongo” are to be weighed by cost (33.3 %), staff skills (33.3 %) and growth (33.3 %)',
+  )
+  expect(options).toContain('What would settle it')
+  expect(options).not.toMatch(/\| 3 \|/)
   expect(await runLane('strategist-v1', 'buy or lease delivery vans')).toContain(
-    '“buy delivery vans” and “lease delivery vans” are level',
+    'The task states no criteria for “buy delivery vans” and “lease delivery vans”',
   )
   const scored = await runLane(
     'strategist-v1',
@@ -324,14 +319,14 @@ test('the same task gives the same output on every machine; a change of output n
   }
   expect(digests).toMatchInlineSnapshot(`
     {
-      "analyst-v1": "42147d90905d9e22",
-      "coder-v1": "f45f411d664b0497",
+      "analyst-v1": "d258f80cc377fb36",
+      "coder-v1": "3831afe28bb8054d",
       "comedian-v1": "027ef49898104a3c",
-      "default": "cfb627df1b8b4bf9",
+      "default": "e2700b9073987e96",
       "researcher-v2": "4627ddf27077395f",
-      "strategist-v1": "24b55b8e140c1485",
-      "support-v1": "ed9d975a87d52931",
-      "writer-v1": "368bec201ee38dd9",
+      "strategist-v1": "ecb00bf820fc4251",
+      "support-v1": "a167d3a2e08f5004",
+      "writer-v1": "fa374a198d8f7f8c",
     }
   `)
 })

@@ -1,6 +1,7 @@
 import { type Brief, extractTopic } from './brief.ts'
 import type { Report, Section } from './report.ts'
 import { correlation, findOutliers, fitTrend, proportionZScore, quantile, summarise } from './statistics.ts'
+import { describeSum, readSum } from './sums.ts'
 import { type Column, findFigures, readTable, type Table } from './tables.ts'
 import { clip, formatCount, formatNumber, formatPercent, round } from './text.ts'
 
@@ -9,6 +10,8 @@ const MAX_SERIES = 8
 
 /** Statistics, trends, outliers, groups and correlations of the numbers in the task. */
 export function analyseData(brief: Brief): Report {
+  const calculation = reportSum(brief, 'analyst')
+  if (calculation) return calculation
   const table = readTable(brief)
   if (!table) return findFigures(brief.task).length >= 2 ? reportScatteredFigures(brief) : reportNoData(brief)
   const series = table.columns.filter((column) => column.values.length >= 2 && !isAxis(column)).slice(0, MAX_SERIES)
@@ -32,11 +35,41 @@ export function analyseData(brief: Brief): Report {
       ...buildGroupSections(table, measuredColumns),
       ...buildPercentileSections(brief, measuredColumns),
       ...buildCorrelationSections(measuredColumns),
+      { heading: 'Units and rounding', lines: describeUnits(brief, measuredColumns) },
       { heading: 'Reading notes', lines: describeReading(table, measuredColumns, isTimeSeries) },
     ],
     method: METHOD,
   }
 }
+
+const UNITS =
+  /[$€£%]|\b(?:usdc?|eur|gbp|dollars|euros|pounds|percent|kg|g|lbs?|tonnes?|km|cm|mm|miles|metres|meters|seconds?|minutes?|hours?|days?|weeks?|ms|mb|gb|tb|litres?|units|pieces|points|degrees|°c|°f|kwh|mph|km\/h)\b/i
+
+/** Which unit each series is in, by its name or by the numbers in the task, and how the figures are rounded. */
+function describeUnits(brief: Brief, columns: readonly Column[]): string[] {
+  const units = columns.map((column) => ({ column, unit: unitOf(column.name) }))
+  const unnamed = units.filter(({ unit }) => unit === undefined)
+  const taskUnit = unnamed.length > 0 ? findTaskUnit(brief.task.slice(0, 8_000)) : undefined
+  return [
+    ...units.flatMap(({ column, unit }) => (unit ? [`${formatName(column)} is in ${unit}.`] : [])),
+    ...(unnamed.length === 0
+      ? []
+      : [
+          taskUnit
+            ? `${unnamed.map(({ column }) => formatName(column)).join(', ')}: in ${taskUnit}, as the task writes it.`
+            : `No unit is given for ${unnamed.map(({ column }) => formatName(column).toLowerCase()).join(', ')}: its figures are in the unit of your data.`,
+        ]),
+    'Sums of whole numbers are exact; means, deviations and shares are rounded, to two decimals from a thousand on, to three from one on and to four below.',
+  ]
+}
+
+const unitOf = (name: string) =>
+  /\(([^()]{1,12})\)/.exec(name)?.[1] ??
+  /(?:_|\b)(usd|eur|gbp|pct|percent|kg|km|ms|seconds|minutes|hours|days)$/i.exec(name)?.[1]
+
+/** The unit that stands at a number of the task. */
+const findTaskUnit = (text: string) =>
+  UNITS.exec((text.match(/[$€£]\s?\d|\d\s?(?:%|\p{L}{1,8}(?:\/h)?)/gu) ?? []).slice(0, 40).join(' '))?.[0]
 
 /** Row numbers, years and months are positions, not measurements. */
 function isAxis(column: Column): boolean {
@@ -266,6 +299,20 @@ function describeReading(table: Table, series: readonly Column[], isTimeSeries: 
     ...(hasFewValues && isTimeSeries ? ['Fewer than 8 values in a series: treat the trend as a hint.'] : []),
     ...(isTimeSeries ? [] : ['The rows have no order in time, so no trend was drawn through them.']),
   ]
+}
+
+/** A task that is a calculation has one answer. */
+export function reportSum(brief: Brief, lane: string): Report | undefined {
+  const sum = readSum(brief.task)
+  if (!sum) return undefined
+  const { answer, rounding } = describeSum(sum)
+  return {
+    lane,
+    title: 'Calculation',
+    summary: answer,
+    sections: [{ heading: 'Units and rounding', lines: [rounding, 'The task names no unit beside the numbers.'] }],
+    method: METHOD,
+  }
 }
 
 /** For numbers in sentences, which are not a series: lists them with their context and computes stated changes. */

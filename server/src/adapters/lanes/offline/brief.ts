@@ -44,7 +44,11 @@ export function readBrief(task: string, context: readonly string[] = []): Brief 
   const cleanTask = task.replace(/\r\n?/g, '\n').replace(CONTROL_CHARACTERS, '').trim()
   const fences = extractFences(cleanTask)
   const { instruction, material } = fences.length > 0 ? splitFenced(cleanTask, fences) : splitPlain(cleanTask)
-  return { instruction, material, fences, context, task: cleanTask, format: readOutputFormat(instruction || cleanTask) }
+  const format = readOutputFormat(instruction || cleanTask)
+  // A limit of words often stands at the end, after what the text is to say.
+  const maxWords =
+    format.maxWords ?? (fences.length === 0 ? readMaxWords(cleanTask.slice(-200).toLowerCase()) : undefined)
+  return { instruction, material, fences, context, task: cleanTask, format: { ...format, maxWords } }
 }
 
 function extractFences(text: string): Fence[] {

@@ -1,5 +1,7 @@
 import { type Brief, extractTopic } from './brief.ts'
+import { correctCode, type Defect, findDefects } from './defects.ts'
 import type { Report, Section } from './report.ts'
+import { SNIPPETS } from './snippets.ts'
 import { type FunctionInfo, findExceededLimit, findSources, type Source, type SourceAnalysis } from './source.ts'
 import { analyseJavaScript } from './source-javascript.ts'
 import { analyseJson } from './source-json.ts'
@@ -22,15 +24,20 @@ export async function reviewCode(brief: Brief): Promise<Report> {
     analyses.push(await analyseSource(source, sqlCharacters))
     if (source.language === 'sql') sqlCharacters = Math.max(0, sqlCharacters - source.text.length)
   }
+  const defects = sources.map(findDefects)
+  const corrected = sources.map((source, i) => correctCode(source, defects[i]!))
   const errors = analyses.flatMap((analysis) => analysis.errors)
   const functions = analyses.flatMap((analysis) => analysis.functions)
-  const smells = analyses.flatMap((analysis) => analysis.smells)
+  const smells = analyses.flatMap((analysis, i) =>
+    analysis.smells.filter(({ line }) => !defects[i]!.some((defect) => defect.line === line)),
+  )
   const mostComplex = [...functions].sort((a, b) => b.complexity - a.complexity)[0]
   return {
     lane: 'coder',
     title: `Code review: ${sources.map((source) => source.dialect || source.language).join(', ')}`,
-    summary: describeSummary(errors.length, functions.length, smells.length, mostComplex),
+    summary: `${describeDefects(defects.flat())}${describeSummary(errors.length, functions.length, smells.length, mostComplex)}`,
     sections: [
+      ...buildDefectSections(sources, defects, corrected),
       ...sources.map((source, i) => buildSyntaxSection(source, analyses[i]!, sources.length > 1 ? ` ${i + 1}` : '')),
       ...buildComplexitySection(functions),
       {
@@ -42,10 +49,38 @@ export async function reviewCode(brief: Brief): Promise<Report> {
               ? ['Not judged where the code could not be read.']
               : ['None of the rules fired.'],
       },
-      ...buildTestSection(sources, functions),
+      ...buildTestSection(functions),
     ],
     method: METHOD,
   }
+}
+
+function describeDefects(defects: readonly Defect[]): string {
+  const [first] = defects
+  if (!first) return ''
+  const more = defects.length > 1 ? ` ${formatCount(defects.length - 1, 'more defect')} below.` : ''
+  return `Line ${first.line}, ${first.name}: ${first.message}${more} `
+}
+
+function buildDefectSections(
+  sources: readonly Source[],
+  defects: readonly (readonly Defect[])[],
+  corrected: readonly (string | undefined)[],
+): Section[] {
+  return sources.flatMap((source, i) => {
+    const number = sources.length > 1 ? ` ${i + 1}` : ''
+    if (defects[i]!.length === 0) return []
+    const text = corrected[i]
+    return [
+      {
+        heading: `Defects${number}`,
+        lines: defects[i]!.map(({ line, name, message }) => `Line ${line}, ${name}: ${message}`),
+      },
+      ...(text === undefined
+        ? []
+        : [{ heading: `Corrected${number}`, code: { language: source.dialect || source.language, text } }]),
+    ]
+  })
 }
 
 /** Analyses one source. For a language without a parser, only its lines are counted. */
@@ -138,93 +173,62 @@ function buildComplexitySection(functions: readonly FunctionInfo[]): Section[] {
   ]
 }
 
-function buildTestSection(sources: readonly Source[], functions: readonly FunctionInfo[]): Section[] {
+function buildTestSection(functions: readonly FunctionInfo[]): Section[] {
   const testable = functions.filter((info) => /^[\w$]+$/.test(info.name) && info.name !== 'constructor').slice(0, 4)
   if (testable.length === 0) return []
-  const isPython = sources.some((source) => source.language === 'python')
-  const text = testable.map((info) => (isPython ? renderPytest(info) : renderVitest(info))).join('\n\n')
   return [
     {
-      heading: 'Test skeleton',
-      prose: 'One ordinary case, one edge for each parameter, one failure. Fill in the values you expect.',
-      code: { language: isPython ? 'python' : 'ts', text },
+      heading: 'Tests to write',
+      lines: testable.map(({ name, parameters, complexity }) => {
+        const edges = parameters.map((parameter) => `\`${parameter.replace(/^[*.]+/, '')}\``).join(', ')
+        return `\`${clip(name, 40)}\`: ${complexity > 1 ? `each of its ${complexity} paths` : 'its ordinary case'}${edges ? `, and ${edges} when empty, zero, missing and very large` : ''}.`
+      }),
     },
   ]
 }
 
-const renderPytest = (info: FunctionInfo) =>
-  [
-    `def test_${info.name}_ordinary_case():`,
-    `    result = ${info.name}(${info.parameters.map((parameter) => `${parameter.replace(/^\*+/, '')}=...`).join(', ')})`,
-    '    assert result == ...',
-    ...info.parameters.map(
-      (parameter) =>
-        `\n\ndef test_${info.name}_edge_of_${parameter.replace(/^\*+/, '')}():\n    # empty, zero, None, very large\n    assert ${info.name}(...) == ...`,
-    ),
-  ].join('\n')
-
-/** The skeleton is valid code before anything is filled in. */
-function renderVitest(info: FunctionInfo): string {
-  const names = info.parameters.map((parameter) => parameter.replace('...', ''))
-  const call = `${info.async ? 'await ' : ''}${info.name}(${names.join(', ')})`
-  const opening = info.async ? 'async () => {' : '() => {'
-  return [
-    `describe('${info.name}', () => {`,
-    `  test('does its ordinary work', ${opening}`,
-    ...(names.length > 0 ? [`    const [${names.join(', ')}] = [/* your values */]`] : []),
-    `    expect(${call}).toEqual(/* expected */)\n  })`,
-    ...names.map((name) => `  test.todo('holds at the edge of ${name}: empty, zero, undefined, very large')`),
-    ...(info.complexity > 3 ? [`  test.todo('takes each of its ${info.complexity} paths')`] : []),
-    '})',
-  ].join('\n')
-}
-
-/** For a task without code: a function signature from its words, design questions and a test. */
+/** For a task without code: a function that is asked for often, or what has to be known before one is written. */
 function reportScaffold(brief: Brief): Report {
-  const words = extractContentWords(brief.instruction)
-    .filter((word) => /^[a-z][a-z0-9]*$/.test(word) && !REQUEST_WORDS.has(word))
-    .slice(0, 3)
-  const isPython = /\bpython|django|flask|pandas\b/i.test(brief.task)
-  const name = isPython
-    ? words.join('_') || 'solve'
-    : words.map((word, i) => (i === 0 ? word : capitalise(word))).join('') || 'solve'
-  const text = isPython
-    ? `def ${name}(value):\n    """${clip(extractTopic(brief), 70)}"""\n    raise NotImplementedError\n\n\ndef test_${name}():\n    assert ${name}(...) == ...`
-    : `/** ${clip(extractTopic(brief), 70)} */\nexport function ${name}(input: unknown): unknown {\n  throw new Error('not written yet')\n}\n\ntest('${name} does its ordinary work', () => {\n  expect(${name}(/* input */)).toEqual(/* expected */)\n})`
-  const isSql = !isPython && /\bsql\b|\bquery\b.{0,40}\b(?:table|rows?|per|department|database)\b/i.test(brief.task)
-  const query = `-- ${clip(extractTopic(brief), 70)}\nselect [columns]\nfrom [table]\nwhere [condition]\ngroup by [what each row of the answer stands for]\norder by [columns];`
+  const snippet = SNIPPETS.find(({ pattern }) => pattern.test(brief.task.slice(0, 2_000)))
+  if (snippet && !/\b(?:rust|golang|java|ruby|php|c\+\+|c#|kotlin|swift|sql|bash)\b/i.test(brief.task)) {
+    const isPython = /\bpython\b/i.test(brief.task)
+    return {
+      lane: 'coder',
+      title: clip(capitalise(extractTopic(brief)), 70),
+      summary: snippet.note,
+      sections: [
+        {
+          heading: isPython ? 'Python' : 'TypeScript',
+          code: { language: isPython ? 'python' : 'ts', text: isPython ? snippet.python : snippet.typescript },
+        },
+      ],
+      method: METHOD,
+    }
+  }
+  const words = extractContentWords(brief.instruction).slice(0, 6)
   return {
     lane: 'coder',
-    title: `Start for: ${clip(extractTopic(brief), 70)}`,
-    summary:
-      'There is no code in the task to read. Without a model this lane does not write programs; it gives you the frame and the questions that decide the design.',
+    title: `Before the code: ${clip(extractTopic(brief), 70)}`,
+    summary: `The task has no code to read${words.length > 0 ? ` (${words.join(', ')})` : ''}. Paste the code and it is parsed, searched for defects and measured; for new code, these points decide the design.`,
     sections: [
       {
-        heading: 'Frame',
-        code: isSql ? { language: 'sql', text: query } : { language: isPython ? 'python' : 'ts', text },
+        heading: 'To settle first',
+        lines: [
+          'Input and output, with one real example of each.',
+          'The result for nothing, for too much and for the wrong type.',
+          'The size of the input, and how fast it must be.',
+          'The failures that the caller sees, and those that are retried.',
+        ],
       },
       {
-        heading: 'Settle first',
-        lines: [
-          'What are input and output, with one real example of each?',
-          'What happens with nothing, with too much, with the wrong type?',
-          'How large does the input get, and how fast must it be?',
-          'Which failure should the caller see, and which should be retried?',
-        ],
+        heading: 'Tests to begin with',
+        lines: ['The ordinary example.', 'An empty input.', 'The largest input.', 'An input that must be refused.'],
       },
       {
         heading: 'For a review',
-        lines: [
-          'Paste JavaScript, TypeScript, Python, SQL or JSON in a ``` fence: it will be parsed, measured and judged.',
-        ],
+        lines: ['Paste JavaScript, TypeScript, Python, SQL or JSON in a ``` fence.'],
       },
     ],
     method: METHOD,
   }
 }
-
-const REQUEST_WORDS = new Set(
-  'write create build make implement function code script program python javascript typescript help need class method using use that which please snippet generate'.split(
-    ' ',
-  ),
-)

@@ -9,56 +9,50 @@ export type Option = { name: string; scores: readonly number[]; evidence: readon
 type ListedOption = { name: string; label: string | undefined }
 export type Decision = {
   options: readonly Option[]
+  /** Those that every option has a score for, with weights that add up to 1. */
   criteria: readonly Criterion[]
-  origin: 'given' | 'evidence' | 'defaults'
+  /** Criteria that the task states and says too little about to score every option. */
+  unscored: readonly Criterion[]
+  /** Whether the task names criteria; otherwise they are the ones its evidence speaks of, weighted equally. */
+  statesCriteria: boolean
+  origin: 'given' | 'evidence' | 'none'
 }
 
 const MAX_OPTIONS = 8
 const MAX_CRITERIA = 8
 
 /** By criterion: the words that raise or lower a score from the neutral 3. */
-const CUES: readonly { name: string; weight: number; words: RegExp; positive: RegExp; negative: RegExp }[] = [
+const CUES: readonly { name: string; words: RegExp; positive: RegExp; negative: RegExp }[] = [
   {
     name: 'impact',
-    weight: 0.3,
     words: /impact|revenue|growth|value|benefit|customers|market|reach|return|upside/i,
     positive: /high|large|big|strong|grow|increase|more|better|proven|best/i,
-    negative: /low|small|weak|little|limited|unproven|decline|less/i,
+    negative: /\blow|small|weak|little|limited|unproven|decline|less/i,
   },
   {
     name: 'cost',
-    weight: 0.2,
     words: /cost|price|budget|expens|cheap|afford|spend|fee|invest/i,
-    positive: /cheap|low|save|afford|free|less|inexpensive/i,
+    positive: /cheap|\blow|save|afford|free|less|inexpensive/i,
     negative: /expens|high|costly|over budget|more|pricey/i,
   },
   {
     name: 'speed',
-    weight: 0.2,
     words: /fast|slow|quick|weeks?|months?|time|speed|soon|delay|launch/i,
     positive: /fast|quick|soon|immediate|short|days|weeks/i,
     negative: /slow|delay|long|months|years|late/i,
   },
   {
     name: 'risk',
-    weight: 0.15,
     words: /risk|safe|secur|uncertain|reliab|lock-in|complian|stable|danger/i,
     positive: /safe|secure|reliable|stable|proven|low risk|mature|compliant/i,
     negative: /risky|risk|uncertain|unstable|lock-in|unproven|danger|fragile/i,
   },
   {
     name: 'ease',
-    weight: 0.15,
     words: /eas|simple|complex|difficult|hard|skill|team|maintain|learn|experience/i,
     positive: /easy|simple|know|familiar|experience|maintainable/i,
     negative: /complex|difficult|hard|steep|unfamiliar|lack/i,
   },
-]
-
-const DEFAULT_OPTIONS: readonly { name: string; scores: readonly number[] }[] = [
-  { name: 'Act in full now', scores: [5, 2, 4, 2, 2] },
-  { name: 'Run a bounded pilot first', scores: [3, 4, 4, 4, 4] },
-  { name: 'Wait and gather evidence', scores: [1, 5, 1, 4, 5] },
 ]
 
 export function readDecision(brief: Brief): Decision {
@@ -67,32 +61,108 @@ export function readDecision(brief: Brief): Decision {
   const listedOptions = readOptions(brief).map(parseLabel)
   const names = listedOptions.map(({ name }) => name)
   const statedCriteria = readCriteria(brief.task)
-  const criteria = statedCriteria ?? CUES.map(({ name, weight }) => ({ name, weight }))
-  const inlineOptions = names.length >= 2 ? readInlineScores(listedOptions, criteria, brief.task) : undefined
-  if (inlineOptions) return { options: inlineOptions, criteria, origin: 'given' }
-  if (names.length < 2) {
-    const scores = (defaultScores: readonly number[]) =>
-      criteria.map((criterion, i) => (statedCriteria ? defaultScore(criterion.name, defaultScores) : defaultScores[i]!))
-    return {
-      options: DEFAULT_OPTIONS.map(({ name, scores: defaultScores }) => ({
-        name,
-        scores: scores(defaultScores),
-        evidence: [],
-      })),
-      criteria,
-      origin: 'defaults',
-    }
-  }
+  const statesCriteria = statedCriteria !== undefined
+  const candidates = statedCriteria ?? normalise(CUES.map(({ name }) => ({ name, weight: 1 })))
+  const inlineOptions = names.length >= 2 ? readInlineScores(listedOptions, candidates, brief.task) : undefined
+  if (inlineOptions)
+    return { options: inlineOptions, criteria: candidates, unscored: [], statesCriteria, origin: 'given' }
+  if (names.length < 2)
+    return { options: [], criteria: [], unscored: statedCriteria ?? [], statesCriteria, origin: 'none' }
+  return scoreFromText(listedOptions, candidates, statesCriteria, brief.task)
+}
+
+/** Scores from what the task says: amounts and durations first, then words for or against. */
+function scoreFromText(
+  listedOptions: readonly ListedOption[],
+  candidates: readonly Criterion[],
+  statesCriteria: boolean,
+  task: string,
+): Decision {
+  const names = listedOptions.map(({ name }) => name)
+  const measured = candidates.map((criterion) => readMeasures(listedOptions, criterion, task))
+  const worded = names.map((name) => scoreFromEvidence(name, names, candidates, task))
+  const isScored = candidates.map(
+    (_, i) => measured[i] !== undefined || worded.some((option) => option.scores[i] !== 3),
+  )
+  const criteria = normalise(candidates.filter((_, i) => isScored[i]))
+  const options = names.map((name, option) => ({
+    name,
+    scores: candidates.flatMap((_, i) =>
+      isScored[i] ? (measured[i]?.[option]?.score ?? worded[option]!.scores[i]!) : [],
+    ),
+    evidence: [...measured.flatMap((row) => (row ? [row[option]!.evidence] : [])), ...worded[option]!.evidence],
+  }))
   return {
-    options: names.map((name) => scoreFromEvidence(name, names, criteria, brief.task)),
+    options,
     criteria,
-    origin: 'evidence',
+    unscored: statesCriteria ? candidates.filter((_, i) => !isScored[i]) : [],
+    statesCriteria,
+    origin: criteria.length > 0 ? 'evidence' : 'none',
   }
 }
 
-const defaultScore = (criterion: string, defaultScores: readonly number[]) => {
-  const cueIndex = CUES.findIndex((cue) => cue.name === criterion.toLowerCase() || cue.words.test(criterion))
-  return cueIndex >= 0 ? defaultScores[cueIndex]! : 3
+type Measure = { score: number; evidence: string }
+
+const MONEY =
+  /[$€£]\s?(\d[\d,]{0,12}(?:\.\d{1,4})?)\s?(k|m|thousand|million)?\b|\b(\d[\d,]{0,12}(?:\.\d{1,4})?)\s?(k|m|thousand|million)?\s?(?:usdc?|eur|gbp|dollars|euros|pounds)\b/i
+const DURATION = /\b(\d{1,6}(?:\.\d{1,3})?)\s?(minute|hour|day|week|month|year)s?\b/i
+const HOURS: Readonly<Record<string, number>> = { minute: 1 / 60, hour: 1, day: 24, week: 168, month: 730, year: 8760 }
+const FACTORS: Readonly<Record<string, number>> = { k: 1e3, thousand: 1e3, m: 1e6, million: 1e6 }
+
+/** What the task measures for a criterion, when it does so for every option: less money and time are better. */
+function readMeasures(
+  options: readonly ListedOption[],
+  { name }: Criterion,
+  task: string,
+): readonly Measure[] | undefined {
+  const values = options.map((option) => {
+    for (const segment of splitByOption(task, options, option)) {
+      const value = readMeasure(segment, name)
+      if (value) return { ...value, segment }
+    }
+    return undefined
+  })
+  if (values.some((value) => value === undefined || value.amount <= 0)) return undefined
+  const known = values as { amount: number; lowerIsBetter: boolean; segment: string }[]
+  const amounts = known.map(({ amount }) => amount)
+  return known.map(({ amount, lowerIsBetter, segment }) => ({
+    score: 5 * (lowerIsBetter ? Math.min(...amounts) / amount : amount / Math.max(...amounts)),
+    evidence: `${name} from “${segment.trim().slice(0, 160)}”`,
+  }))
+}
+
+function readMeasure(segment: string, criterion: string): { amount: number; lowerIsBetter: boolean } | undefined {
+  const number = (text: string) => Number(text.replaceAll(',', ''))
+  if (/cost|price|budget|spend|fee|expens/i.test(criterion)) {
+    const money = MONEY.exec(segment)
+    const unit = (money?.[2] ?? money?.[4] ?? '').toLowerCase()
+    return money ? { amount: number((money[1] ?? money[3])!) * (FACTORS[unit] ?? 1), lowerIsBetter: true } : undefined
+  }
+  if (/speed|time|deadline|delivery|launch|duration|fast/i.test(criterion)) {
+    const duration = DURATION.exec(segment)
+    return duration
+      ? { amount: number(duration[1]!) * HOURS[duration[2]!.toLowerCase()]!, lowerIsBetter: true }
+      : undefined
+  }
+  const own = new RegExp(
+    `\\b${escapeRegExp(criterion)}\\b(?: score| rating)?(?: of| is|:|=)? ?(\\d{1,6}(?:\\.\\d{1,3})?)`,
+    'i',
+  ).exec(segment)
+  return own
+    ? {
+        amount: number(own[1]!),
+        lowerIsBetter: /risk|effort|latency|distance|weight|complexity|error/i.test(criterion),
+      }
+    : undefined
+}
+
+/** The clauses of a task that speak of this option and of no other. */
+function splitByOption(task: string, options: readonly ListedOption[], option: ListedOption): string[] {
+  const clauses = task.slice(0, 8000).split(/[;\n]|\. |, (?:while|but|whereas) | while | whereas /i)
+  return clauses.filter(
+    (clause) =>
+      mentionsOption(clause, option) && !options.some((other) => other !== option && mentionsOption(clause, other)),
+  )
 }
 
 /** Reads a table with a column of option names and columns of numbers as a scored matrix. */
@@ -124,6 +194,8 @@ function readScoredTable(brief: Brief): Decision | undefined {
           1,
       })),
     ),
+    unscored: [],
+    statesCriteria: true,
     origin: 'given',
   }
 }
@@ -194,6 +266,11 @@ function readOptions(brief: Brief): string[] {
   const versusMatch = /([^.,:;?!\n]{2,80}?) (?:vs\.?|versus) ([^.,:;?!\n]{2,80})/i.exec(text)
   if (versusMatch)
     return uniqueNames([trimName(versusMatch[1]!), ...versusMatch[2]!.split(/ (?:vs\.?|versus) /i).map(trimName)])
+  const compareText = /\bcompare ([^.;:?!\n]{2,120}? (?:and|with|to|or) [^.;:?!\n]{2,80})/i.exec(text)?.[1]
+  if (compareText) {
+    const names = splitList(compareText.replace(/ (?:with|to) /i, ' and '))
+    if (names.length >= 2) return names
+  }
   const betweenText = /\bbetween ([^.;:?!\n]{2,200}?,? (?:and|or) [^.,;:?!\n]{2,60})/i.exec(text)?.[1]
   if (betweenText) return splitList(betweenText)
   const eitherMatch =

@@ -1,4 +1,4 @@
-import { analyseData } from './analyst.ts'
+import { analyseData, reportSum } from './analyst.ts'
 import { type Brief, extractTopic } from './brief.ts'
 import { reviewCode } from './coder.ts'
 import type { Report } from './report.ts'
@@ -12,12 +12,19 @@ const METHOD =
 
 /** The fallback lane: uses the coder, analyst or researcher when the material suits them, else describes the task. */
 export function answerGeneral(brief: Brief): Report | Promise<Report> {
+  const sum = reportSum(brief, 'default')
+  if (sum) return sum
   if (findSources(brief).length > 0) return reviewCode(brief).then((report) => relabelReport(report, 'coder-v1'))
   const table = readTable(brief)
-  if (table && table.rows >= 4) return relabelReport(analyseData(brief), 'analyst-v1')
+  if (table && table.rows >= (asksForStatistics(brief) ? 2 : 4)) return relabelReport(analyseData(brief), 'analyst-v1')
   if (splitSentences(brief.material).length >= 3) return relabelReport(researchText(brief), 'researcher-v2')
   return describeTask(brief)
 }
+
+const asksForStatistics = ({ instruction }: Brief) =>
+  /\b(?:average|mean|median|sum|total|deviation|variance|minimum|maximum|range|percent\w{0,4}|growth|trend|statistics?)\b/i.test(
+    instruction,
+  )
 
 const relabelReport = (report: Report, lane: string): Report => ({
   ...report,

@@ -1,14 +1,16 @@
 import { type Brief, extractTopic } from './brief.ts'
-import { type Criterion, type Option, readDecision } from './decision.ts'
+import { type Criterion, type Decision, type Option, readDecision } from './decision.ts'
 import type { Report, Section } from './report.ts'
-import { clip, formatNumber, formatPercent, round } from './text.ts'
+import { capitalise, clip, formatNumber, formatPercent, round, splitSentences } from './text.ts'
 
 const METHOD =
   'Offline strategist: a weighted matrix over the options and criteria in your task, arithmetic only, no language model.'
 
 /** An options × criteria matrix with weights, a ranking, and how far a weight must change to change the result. */
 export function evaluateOptions(brief: Brief): Report {
-  const { options, criteria, origin } = readDecision(brief)
+  const decision = readDecision(brief)
+  if (decision.origin === 'none') return reportUndecided(brief, decision)
+  const { options, criteria } = decision
   const ranked = options
     .map((option) => ({ option, total: weightedTotal(option, criteria) }))
     .sort((a, b) => b.total - a.total || options.indexOf(a.option) - options.indexOf(b.option))
@@ -31,7 +33,7 @@ export function evaluateOptions(brief: Brief): Report {
         : `${joinTiedNames(ranked)} are level at ${formatNumber(round(best.total, 2))} of 5: the evidence in the task does not decide between them.`,
     sections: [
       buildMatrix(ranked, criteria),
-      { heading: 'Where the scores come from', lines: describeScoreOrigin(origin, options) },
+      { heading: 'Where the scores come from', lines: describeScoreOrigin(decision) },
       ...conclusionSections,
     ],
     method: METHOD,
@@ -68,21 +70,75 @@ function buildMatrix(ranked: readonly RankedOption[], criteria: readonly Criteri
   }
 }
 
-function describeScoreOrigin(origin: 'given' | 'evidence' | 'defaults', options: readonly Option[]): string[] {
-  if (origin === 'given') return ['The scores and weights are yours; larger scales were brought to 0–5.']
-  if (origin === 'defaults') {
-    return [
-      'Your task names no options to compare, so the three standing ones are used: act in full, pilot, or wait.',
-      'Their scores are this lane’s stated defaults. Replace them with yours to make the result your own.',
-    ]
-  }
-  const evidence = options.flatMap((option) => option.evidence.map((line) => `${clip(option.name, 40)}: ${line}`))
-  return evidence.length > 0
-    ? evidence.slice(0, 10)
+function describeScoreOrigin({ origin, options, statesCriteria, unscored }: Decision): string[] {
+  const criteriaLine = statesCriteria
+    ? []
     : [
-        'The task says nothing for or against any option, so every score is the neutral 3. Send pros and cons, or scores, to separate them.',
+        'You state no criteria: those that your evidence speaks of are weighted equally. Name yours, with weights, to change that.',
       ]
+  const unscoredLine =
+    unscored.length > 0
+      ? [`Left out, because the task says too little about it: ${unscored.map(({ name }) => name).join(', ')}.`]
+      : []
+  if (origin === 'given')
+    return ['The scores and weights are yours; larger scales were brought to 0–5.', ...criteriaLine]
+  const evidence = options.flatMap((option) => option.evidence.map((line) => `${clip(option.name, 40)}: ${line}`))
+  return [
+    ...criteriaLine,
+    ...unscoredLine,
+    ...evidence.slice(0, 10),
+    'An amount or a duration scores 5 for the best option and less in proportion; a word for or against is one point from 3.',
+  ]
 }
+
+/** Without anything that tells the options apart there are no scores to show: what is missing is named instead. */
+function reportUndecided(brief: Brief, { options, unscored, statesCriteria }: Decision): Report {
+  const names = options.map(({ name }) => `“${clip(name, 50)}”`)
+  const criteria = unscored.map(({ name, weight }) => `${name} (${formatPercent(weight)})`)
+  const topic = clip(splitSentences(extractTopic(brief, 200))[0]?.text ?? brief.task, 70)
+  const summary =
+    options.length === 0
+      ? `The task names no options to compare${statesCriteria ? '' : ' and no criteria'}. Three always stand open: do “${topic}” in full, try it small first, or wait.`
+      : statesCriteria
+        ? `${joinNames(names)} are to be weighed by ${joinNames(criteria)}, and the task says nothing about how they do on ${criteria.length === 1 ? 'it' : 'them'}: nothing in it decides.`
+        : `The task states no criteria for ${joinNames(names)} and nothing for or against either, so nothing in it ranks them.`
+  return {
+    lane: 'strategist',
+    title: `Decision: ${topic}`,
+    summary,
+    sections: [
+      options.length === 0
+        ? {
+            heading: 'When each fits',
+            lines: [
+              'In full: when waiting costs more than being wrong, and it can be undone.',
+              'Small first: when one cheap trial would show what nobody knows yet.',
+              'Wait: when something you will soon learn decides it anyway.',
+            ],
+          }
+        : {
+            heading: 'If it must be decided today',
+            lines: [`Take the one that is cheaper to undo, and write down what would make you change it.`],
+          },
+      {
+        heading: 'What would settle it',
+        lines: [
+          ...(statesCriteria
+            ? unscored.map(({ name }) => `${capitalise(name)}: a figure or a sentence for each option.`)
+            : [
+                'Criteria with weights, for example cost, speed and risk.',
+                'A figure or a sentence for each option on each of them.',
+              ]),
+          'Or scores, such as “A cost 4, speed 2; B cost 3, speed 5”: then a weighted matrix decides.',
+        ],
+      },
+    ],
+    method: METHOD,
+  }
+}
+
+const joinNames = (names: readonly string[]) =>
+  names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
 /**
  * Changes one weight while the others keep their proportions. Both totals are linear in that weight, so the tie is where
@@ -156,9 +212,9 @@ function describeNextSteps(best: Option, criteria: readonly Criterion[]): Sectio
   return {
     heading: 'Next steps',
     lines: [
-      `Days 1–30: write down what success on ${heaviest.name} means for “${clip(best.name, 50)}”, as a number with a date; name one owner.`,
-      `Days 31–60: run the smallest version that can fail, and measure ${weakest.name} first, because it is the weak spot.`,
-      'Days 61–90: scale, change or stop, by the number written down on day 1.',
+      `First: write down what success on ${heaviest.name} means for “${clip(best.name, 50)}”, as a number with a date; name one owner.`,
+      `Then: run the smallest version that can fail, and measure ${weakest.name} first, because it is the weak spot.`,
+      'Last: scale, change or stop, by the number written down at the start.',
       `Review the matrix whenever a score moves by a whole point.`,
     ],
   }

@@ -1,7 +1,7 @@
 import { spendSteps } from '../../../platform/step-budget.ts'
 import type { Brief } from './brief.ts'
 import type { Report } from './report.ts'
-import { clip, splitSentences, splitWords } from './text.ts'
+import { clip, extractContentWords, splitSentences, splitWords, stem } from './text.ts'
 
 const METHOD =
   'Offline support desk: triage by rule and word lists, no language model, no access to accounts or orders.'
@@ -276,7 +276,55 @@ type Ticket = {
 /** Triages and answers one message, or orders several by priority. */
 export function triageSupport(brief: Brief): Report {
   const tickets = splitTickets(brief)
-  return tickets.length > 1 ? reportQueue(tickets.map(triage)) : reportTicket(triage(brief.material || brief.task))
+  if (tickets.length > 1) return reportQueue(tickets.map(triage))
+  const { policy, message } = splitPolicy(brief)
+  const ticket = triage(message)
+  return reportTicket(ticket, choosePolicySentences(policy, message))
+}
+
+const POLICY_LABEL =
+  /(?:^|\n|[.!?] )\s*(?:(?:our|the|company|store|shop|refund|return|returns|shipping|warranty|cancellation|privacy|support)\s){0,3}(?:policy|policies|terms|rules|guidelines|faq|knowledge base|handbook)(?: (?:is|says|states|text|excerpt))?\s?[:=]\s*/i
+const MESSAGE_LABEL =
+  /(?:^|\n|[.!?] )\s*(?:the )?(?:customer(?:'s|’s)?(?: (?:message|says|writes|wrote|asks|question|e-?mail))?|message|ticket|question|complaint|request|e-?mail|client|user)(?: (?:says|writes|wrote|asks))?\s?[:=]\s*/i
+
+/** The text of a policy that the task gives, and the rest, which is the customer's. */
+function splitPolicy(brief: Brief): { policy: string; message: string } {
+  const text = brief.task
+  const whole = brief.material || brief.task
+  const label = POLICY_LABEL.exec(text)
+  if (!label) return { policy: '', message: whole }
+  const start = label.index + label[0].length
+  const rest = text.slice(start)
+  const next = MESSAGE_LABEL.exec(rest)
+  const blank = rest.search(/\n\s*\n/)
+  const end = next ? next.index + 1 : blank > 0 ? blank : rest.length
+  const policy = rest.slice(0, end).trim()
+  const before = text.slice(0, label.index + 1)
+  const ownMessage = MESSAGE_LABEL.exec(before)
+  const after = next ? rest.slice(next.index + next[0].length) : rest.slice(end)
+  const message =
+    after.trim() || (ownMessage ? before.slice(ownMessage.index + ownMessage[0].length).trim() : before.trim())
+  return { policy, message: message || whole }
+}
+
+const MAX_POLICY_SENTENCES = 3
+
+/** The sentences of the policy that have most to do with the message, in their order; the first when none has. */
+function choosePolicySentences(policy: string, message: string): string[] {
+  const sentences = splitSentences(policy, 60)
+  const words = new Set(extractContentWords(message).map(stem))
+  const scored = sentences.map(({ text, index }) => ({
+    text,
+    index,
+    score: new Set(
+      extractContentWords(text)
+        .map(stem)
+        .filter((word) => words.has(word)),
+    ).size,
+  }))
+  const fitting = scored.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score || a.index - b.index)
+  const chosen = fitting.length > 0 ? fitting.slice(0, MAX_POLICY_SENTENCES) : scored.slice(0, 1)
+  return chosen.sort((a, b) => a.index - b.index).map(({ text }) => clip(text, 400))
 }
 
 /** Messages listed one per line, when the request mentions several. */
@@ -352,7 +400,10 @@ function reportQueue(tickets: readonly Ticket[]): Report {
 }
 
 /** Category, priority, sentiment, extracted facts, a reply to send and the steps for the agent. */
-function reportTicket({ text, category, otherCategories, matchedWords, sentiment, flags, priority }: Ticket): Report {
+function reportTicket(
+  { text, category, otherCategories, matchedWords, sentiment, flags, priority }: Ticket,
+  policy: readonly string[],
+): Report {
   const facts = extractFacts(text)
   return {
     lane: 'support',
@@ -377,7 +428,11 @@ function reportTicket({ text, category, otherCategories, matchedWords, sentiment
         heading: 'Facts in the message',
         lines: facts.length > 0 ? facts : ['No order number, amount, date or address was given.'],
       },
-      { heading: 'Reply to send', prose: writeReply(category, sentiment, facts, text) },
+      { heading: 'Reply to send', prose: writeReply(category, sentiment, facts, text, policy) },
+      {
+        heading: 'Policy, as given',
+        lines: policy.map((sentence) => `“${sentence}”`),
+      },
       {
         heading: 'Steps for the agent',
         lines: [...category.steps, ...(flags.length > 0 ? [`Escalate: ${flags.join(', ')}.`] : [])],
@@ -479,7 +534,13 @@ function extractFacts(text: string): string[] {
   })
 }
 
-function writeReply(category: Category, sentiment: Sentiment, facts: readonly string[], text: string): string {
+function writeReply(
+  category: Category,
+  sentiment: Sentiment,
+  facts: readonly string[],
+  text: string,
+  policy: readonly string[],
+): string {
   const openings: Record<Sentiment['name'], string> = {
     upset: 'I am sorry. You should not have had to write this, and I will see it through myself.',
     unhappy: 'I am sorry about the trouble, and thank you for telling us plainly.',
@@ -495,9 +556,11 @@ function writeReply(category: Category, sentiment: Sentiment, facts: readonly st
     'Hello,',
     openings[sentiment.name],
     firstSentence ? `As I understand it: “${clip(firstSentence, 200)}”` : '',
-    `${factsLine} ${category.commitment}`,
+    policy.length > 0 ? `Our policy says: ${policy.map((sentence) => `“${sentence}”`).join(' ')}` : '',
+    // What the policy says binds; a standing promise beside it could contradict it.
+    policy.length > 0 ? factsLine : `${factsLine} ${category.commitment}`,
     'You can answer this message directly; it reaches me.',
-    'Kind regards,\n[agent name]',
+    'Kind regards,\nCustomer Support',
   ]
     .filter(Boolean)
     .join('\n\n')

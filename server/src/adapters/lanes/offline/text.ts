@@ -118,6 +118,7 @@ export function stem(word: string): string {
       break
     }
   }
+  if (root.endsWith('e') && root.length > 3) root = root.slice(0, -1)
   return root.endsWith('y') ? `${root.slice(0, -1)}i` : root
 }
 

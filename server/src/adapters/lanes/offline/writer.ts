@@ -100,17 +100,27 @@ const FILLERS = [
   'just',
 ]
 
-/** Rewrites and outlines the material; without material, drafts a text with placeholders for the caller's facts. */
+/** Rewrites the material, or writes a text from the facts that the task gives. What it does not give is left out. */
 export function writeText(brief: Brief): Report {
   if (/\btranslat(?:e|ion)\b/i.test(brief.instruction)) return reportNotTranslated(brief)
   const items = readNewsletterItems(brief)
   if (items.length >= 2) return draftNewsletter(items)
   const { material } = brief
-  const minWords = asksForEdit(brief.instruction) && brief.material ? 2 : 12
+  if (asksForDraft(brief)) return draftText(brief)
+  const minWords = asksForEdit(brief.instruction) && material ? 2 : 12
   return splitSentences(material).length >= 1 && splitWords(material).length >= minWords
     ? rewriteText(brief, material)
     : draftText(brief)
 }
+
+/** A text is to be written from facts, not changed: "write an announcement: …", "draft a reply from these notes". */
+const asksForDraft = (brief: Brief) =>
+  !asksForEdit(brief.instruction) &&
+  brief.fences.length === 0 &&
+  /^\W{0,3}(?:please |can you |could you |kindly )*(?:write|draft|compose|create|prepare|produce|make|announce)\b/i.test(
+    brief.instruction,
+  ) &&
+  !/\b(?:summar\w{1,6}|outline|abstract)\b/i.test(brief.instruction)
 
 /** This lane cannot translate, so it returns the text unchanged and says so. */
 function reportNotTranslated(brief: Brief): Report {
@@ -154,17 +164,17 @@ function draftNewsletter(items: readonly string[]): Report {
   return {
     lane: 'writer',
     title: `Newsletter: ${clip(items.map((item) => capitalise(item)).join(', '), 70)}`,
-    summary: `A newsletter of ${items.length} pieces from your notes. Brackets mark what only you know; nothing was invented to fill them.`,
+    summary: [
+      `Subject: ${capitalise(items[0]!)}, and ${items.length - 1} more ${items.length === 2 ? 'piece' : 'pieces'} of news`,
+      'Hello,',
+      `In this issue: ${items.join('; ')}.`,
+      ...items.map((item) => `**${capitalise(item)}**`),
+      'Until next time.',
+    ].join('\n\n'),
     sections: [
       {
-        heading: 'Draft',
-        prose: [
-          `Subject: ${capitalise(items[0]!)}, and ${items.length - 1} more ${items.length === 2 ? 'piece' : 'pieces'} of news`,
-          'Hello [name],',
-          `In this issue: ${items.join('; ')}.`,
-          ...items.map((item) => `**${capitalise(item)}**\n[What it means for the reader, with place and time.]`),
-          'Until next time,\n[your name]',
-        ].join('\n\n'),
+        heading: 'Not given, so left out',
+        lines: ['What each piece means for the reader, with place and time; your name.'],
       },
     ],
     method: METHOD,
@@ -190,9 +200,8 @@ function rewriteText(brief: Brief, material: string): Report {
   return {
     lane: 'writer',
     title: `Rewrite: ${clip(capitalise(keywords.join(', ')), 60)}`,
-    summary: `${before.words} words became ${after.words}, the average sentence ${formatNumber(before.perSentence)} → ${formatNumber(after.perSentence)} words. No fact was added.`,
+    summary: clip(text, 7000),
     sections: [
-      { heading: 'Rewritten text', prose: clip(text, 7000) },
       ...(editedParagraphs.length > 1
         ? [{ heading: 'Outline', lines: buildOutline(editedParagraphs.map((edit) => edit.text)) }]
         : []),
@@ -287,12 +296,19 @@ const buildReadability = (before: TextMeasure, after: TextMeasure): Section => (
 const buildOutline = (paragraphs: readonly string[]) =>
   paragraphs.slice(0, 12).map((paragraph) => `${clip(splitSentences(paragraph)[0]?.text ?? paragraph, 140)}`)
 
-/** A template for one kind of text. `subject` is its topic in the caller's words. */
-type TextKind = {
-  name: string
-  pattern: RegExp
-  parts: (subject: string, request: string, items: number | undefined) => string[]
+/** What a text is made of: all of it is the caller's. */
+type TextFacts = {
+  /** The topic in the caller's words, at full length. */
+  subject: string
+  /** Further sentences and lines of the task, in its words. */
+  facts: readonly string[]
+  recipient: string | undefined
+  sender: string | undefined
+  request: string
+  items: number | undefined
 }
+
+type TextKind = { name: string; pattern: RegExp; write: (facts: TextFacts) => string[]; missing: string }
 
 /** The purpose of an email decides its body; greeting and ending are the same for all. */
 const EMAIL_PURPOSES: readonly { pattern: RegExp; subject: string; body: readonly string[] }[] = [
@@ -300,8 +316,8 @@ const EMAIL_PURPOSES: readonly { pattern: RegExp; subject: string; body: readonl
     pattern: /\bdeclin\w{1,4}|turn(?:ing)? down|say(?:ing)? no\b|refus\w{1,4}/i,
     subject: 'Thank you, and my regrets',
     body: [
-      'Thank you very much for [the invitation or offer]. It means a lot that you thought of me.',
-      'I am sorry to say that I cannot accept. [One honest reason, or none: a short no is kinder than a long excuse.]',
+      'Thank you very much. It means a lot that you thought of me.',
+      'I am sorry to say that I cannot accept: {subject}.',
       'I wish you all the best for it and hope we find another occasion soon.',
     ],
   },
@@ -309,198 +325,220 @@ const EMAIL_PURPOSES: readonly { pattern: RegExp; subject: string; body: readonl
     pattern: /\bapolog\w{1,4}|say(?:ing)? sorry\b/i,
     subject: 'My apology',
     body: [
-      'I am sorry for {subject}. That was my mistake, and I understand what it cost you: [the effect].',
-      'This is what I have done about it: [the remedy]. This is what will keep it from happening again: [the change].',
-      'If there is something else that would put it right, please tell me.',
+      'I am sorry: {subject}. I understand that it cost you time and trouble.',
+      'If there is something that would put it right, please tell me.',
     ],
   },
   {
     pattern: /\bthank\w{0,4}\b/i,
     subject: 'Thank you',
-    body: [
-      'Thank you for [what they did]. It made a difference: [what changed because of it].',
-      'I especially valued [one detail that shows you noticed].',
-      'If I can return the favour, I would be glad to.',
-    ],
+    body: ['Thank you: {subject}. It made a difference.', 'If I can return the favour, I would be glad to.'],
   },
   {
     pattern: /\bremind\w{0,4}|follow(?:ing)?[- ]?up|chas(?:e|ing)\b/i,
     subject: 'A short reminder',
     body: [
-      'I am following up on [what you asked for, and when]. I know things get buried, so here it is again in one line: [the request].',
-      'Could you let me have it by [date]? After that [what is held up].',
+      'I am following up: {subject}. I know that things get buried.',
       'If it is no longer with you, a name is all I need.',
     ],
   },
   {
-    pattern: /\binvit(?:e|ing|ation to)\b/i,
+    pattern: /\binvit(?:e|ing|ation)\b/i,
     subject: 'You are invited',
-    body: [
-      'I would like to invite you to [the occasion], on [date] at [time], at [place].',
-      'It is [what will happen, in one sentence]. [Who else will be there.]',
-      'Please tell me by [date] whether you can come.',
-    ],
+    body: ['I would like to invite you: {subject}.', 'Please tell me whether you can come.'],
   },
   {
     pattern: /\bresign\w{0,6}\b/i,
     subject: 'My resignation',
     body: [
-      'With this letter I resign from my position as [role]. My last working day will be [date], in line with my notice period.',
-      'Thank you for [what you are grateful for].',
-      'I will hand over [your work] in good order and am glad to help whoever takes it on.',
+      'With this letter I resign: {subject}.',
+      'I will hand over my work in good order and am glad to help whoever takes it on.',
     ],
   },
   {
     pattern: /\bcomplain\w{0,4}|complaint\b/i,
     subject: 'A complaint, and what would resolve it',
-    body: [
-      'On [date] I [bought, booked or was promised what]. What I got was [what went wrong].',
-      'I have already [what you tried]. I attach [the evidence].',
-      'To resolve this I ask for [refund, repair or replacement] by [date].',
-    ],
+    body: ['I am writing to complain: {subject}.', 'Please tell me how you will resolve it.'],
   },
   {
     pattern: /\bcover letter|appl(?:y|ying|ication)\b/i,
     subject: 'My application',
-    body: [
-      'I am applying for {subject}, advertised [where].',
-      'What I bring: [your strongest fact, with a number or a name]. In [place] I [what you did], and the result was [what changed].',
-      'Why you: [one thing about them that is true of no other employer].',
-      'I would be glad to show you more in a conversation; I can start on [date].',
-    ],
+    body: ['I am applying: {subject}.', 'I would be glad to tell you more in a conversation.'],
   },
 ]
+
+const withSubject = (line: string, subject: string) => line.replace('{subject}', () => subject)
 
 const TEXT_KINDS: readonly TextKind[] = [
   {
     name: 'email',
-    pattern: /\b(?:e-?mail|mail|letter|message to|cover letter|note to)\b/i,
-    parts: (subject, request) => {
+    pattern: /\b(?:e-?mail|mail|letter|message to|cover letter|note to|invitation)\b/i,
+    missing: 'What should happen next and by when; names, where the task has none.',
+    write: ({ subject, facts, recipient, sender, request }) => {
       const purpose = EMAIL_PURPOSES.find(({ pattern }) => pattern.test(request))
+      const [opening, ...closing] = purpose?.body ?? [
+        'I am writing about {subject}.',
+        'If something stands in the way, tell me and we will find another route.',
+      ]
       return [
-        `Subject: ${purpose && !/\babout\b/i.test(request) ? purpose.subject : capitalise(clip(subject, 60))}`,
-        'Hi [name],',
-        ...(purpose?.body.map((line) => line.replace('{subject}', subject)) ?? [
-          `I am writing about ${subject}. [Say in one sentence what you want to happen.]`,
-          'Background: [the one fact they need and may not have].',
-          'What I would ask of you: [the action], by [date]. [Why that date.]',
-          'If something stands in the way, tell me and we will find another route.',
-        ]),
-        'Best regards,\n[your name]',
+        `Subject: ${purpose && !/\babout\b/i.test(request) ? purpose.subject : capitalise(clip(subject, 70))}`,
+        recipient ? `Dear ${recipient},` : 'Hello,',
+        withSubject(opening!, subject),
+        ...joinFacts(facts),
+        ...closing.map((line) => withSubject(line, subject)),
+        `Best regards${sender ? `,\n${sender}` : ''}`,
       ]
     },
   },
   {
     name: 'announcement',
     pattern: /\b(?:announce\w{0,5}|notice|press release|memo)\b/i,
-    parts: (subject) => [
-      `**${capitalise(clip(subject, 80))}**`,
+    missing: 'The reason, what readers have to do, and whom they can ask, where the task does not say.',
+    write: ({ subject, facts, sender }) => [
+      `**${capitalise(clip(subject, 90))}**`,
       `${capitalise(subject)}.`,
-      'Why: [the reason, in one sentence].',
-      'What changes for you: [what readers must do or can no longer do], from [date].',
-      'Questions: [name, address].',
+      ...joinFacts(facts),
+      ...(sender ? [sender] : []),
     ],
   },
   {
     name: 'tagline',
-    pattern: /\b(?:taglines?|slogans?|mottos?|headlines?)\b/i,
-    parts: (subject, _request, items) => {
-      const noun = subject.replace(/^(?:an?|the|my|our) /i, '')
+    pattern: /\b(?:taglines?|slogans?|mottos?|headlines?|titles?)\b/i,
+    missing: 'What you do better than others, and the words of your customers.',
+    write: ({ subject, facts, items }) => {
+      const name = /^(.{2,80}?),? (?:called|named) ["“]?([^"”,.]{2,40})/i.exec(subject)
+      const noun = name ? name[2]! : subject.replace(/^(?:an?|the|my|our) /i, '')
+      const lines = [...(name ? [`${name[2]!}, ${name[1]!}.`] : []), ...TAGLINES].slice(
+        0,
+        Math.min(items ?? 4, TAGLINES.length),
+      )
       return [
-        [
-          `The ${noun} you can count on.`,
-          `[Your name]: the ${noun} with [the one thing you do better].`,
-          `For everyone who needs ${subject} and is tired of [the pain].`,
-          `[What your customers say], at the ${noun}.`,
-        ]
-          .slice(0, items)
-          .map((line, i) => `${i + 1}. ${line}`)
-          .join('\n'),
-        'Say each aloud to somebody who does not know you; keep the one they can repeat an hour later.',
+        lines.map((line, i) => `${i + 1}. ${capitalise(withSubject(line, noun))}`).join('\n'),
+        ...joinFacts(facts),
       ]
     },
   },
   {
     name: 'poem',
     pattern: /\b(?:poem|haiku|sonnet|verses?|lyrics|rhyme)\b/i,
-    parts: (subject, request) =>
-      /\bhaiku\b/i.test(request)
-        ? [
-            `Line 1, five syllables: one thing you see or hear of ${subject}.`,
-            'Line 2, seven syllables: what it does, or what it touches.',
-            'Line 3, five syllables: a turn, so that the first line means more than it did.',
-          ]
+    missing: 'A memory of your own would make it yours.',
+    write: ({ subject, facts, request }) => [
+      (/\bhaiku\b/i.test(request)
+        ? [`${capitalise(subject)},`, 'a breath, a pause, then it moves;', 'the quiet follows.']
         : [
-            `First lines: one picture of ${subject}, for the eye or the ear.`,
-            'Middle: what it reminds you of, and whom.',
-            'Turn: what you did not expect to say.',
-            'Last line: the first picture again, changed.',
-          ],
+            `I looked for ${subject} in the morning light`,
+            'and found it waiting there;',
+            'I looked again in the quiet night',
+            'and found it everywhere.',
+          ]
+      ).join('\n'),
+      ...joinFacts(facts),
+    ],
   },
   {
     name: 'social post',
     pattern: /\b(?:tweet|linkedin|instagram|social|caption|post on|thread)\b/i,
-    parts: (subject) => [
-      `Hook: the one thing about ${subject} that people get wrong is [claim].`,
-      'Proof: [a number, a name or a moment you saw yourself].',
-      'Turn: [what you do differently because of it].',
-      'Ask: what would you add?',
-    ],
+    missing: 'A number, a name or a moment that you saw yourself, where the task has none.',
+    write: ({ subject, facts }) => [`${capitalise(subject)}.`, ...joinFacts(facts), 'What would you add?'],
   },
   {
     name: 'product copy',
-    pattern: /\b(?:copy|ad|advert|landing|product description|brochure|newsletter)\b/i,
-    parts: (subject) => [
-      `Headline: ${capitalise(clip(subject, 60))}, without [the pain it removes].`,
-      `What it is: ${subject}, made of [material or method], for [who it is for].`,
-      'What it does for them: [result], in [time or effort].',
-      'Three proofs: [number], [customer], [guarantee].',
-      'Objection answered: “[the doubt they have]” — [one honest sentence].',
-      'Call to action: [verb] [object] today.',
-    ],
+    pattern: /\b(?:copy|ad|advert|landing|product (?:page|description|text)|brochure|newsletter)\b/i,
+    missing: 'Proofs (a figure, a customer, a guarantee) and who it is for, where the task does not say.',
+    write: ({ subject, facts }) => [`**${capitalise(clip(subject, 90))}**`, `Meet ${subject}.`, ...joinFacts(facts)],
   },
 ]
 
+const TAGLINES = [
+  'Meet {subject}.',
+  '{subject}, made simple.',
+  '{subject}: ready when you are.',
+  'Say yes to {subject}.',
+  'Make room for {subject}.',
+  'Start with {subject}.',
+  '{subject}. That is all.',
+  'Better days begin with {subject}.',
+  '{subject}, every day.',
+  'Find your {subject}.',
+] as const
+
 const ARTICLE: Omit<TextKind, 'pattern'> = {
   name: 'article',
-  parts: (subject) => [
-    `Opening: a scene or a figure that brings ${subject} to life. [your example]`,
-    `Question: what should a reader who knows nothing about ${subject} understand first? [one sentence]`,
-    'Point one: [claim]. Evidence: [source]. What follows from it: [so what].',
-    'Point two: [claim]. Evidence: [source]. What follows from it: [so what].',
-    'Counterpoint: [the best argument against], and how far it holds.',
-    `Close: the one thing to do or remember about ${subject}. [one sentence]`,
-  ],
+  missing: 'Claims and their sources: this lane knows only what the task says.',
+  write: ({ subject, facts }) =>
+    facts.length > 0
+      ? [`**${capitalise(clip(subject, 90))}**`, `This is about ${subject}.`, ...joinFacts(facts)]
+      : [
+          `**${capitalise(clip(subject, 90))}**`,
+          `Opening: a scene that brings ${subject} to life.`,
+          `Question: what should a reader who knows nothing about ${subject} understand first?`,
+          'First point: one claim, its evidence, and what follows from it.',
+          'Second point: another claim, its evidence, and what follows from it.',
+          'Counterpoint: the best argument against, and how far it holds.',
+          `Close: the one thing to do or to remember about ${subject}.`,
+        ],
 }
 
-const indefiniteArticle = (noun: string) => (/^[aeiou]/.test(noun) ? 'an' : 'a')
+/** Sentences become a paragraph; lines such as "Price: $49" stay a list. */
+function joinFacts(facts: readonly string[]): string[] {
+  const lines = facts.filter((fact) => /^[\w ]{2,30}: /.test(fact))
+  const sentences = facts.filter((fact) => !lines.includes(fact))
+  return [
+    ...(sentences.length > 0 ? [sentences.map(endSentence).join(' ')] : []),
+    ...(lines.length > 0 ? [lines.map((line) => `- ${line}`).join('\n')] : []),
+  ]
+}
+
+const endSentence = (text: string) => (/[.!?…:]["”’)]?$/.test(text) ? capitalise(text) : `${capitalise(text)}.`)
 
 const TEXT_FORM =
-  /^(?:(?:a|an|the|some|\d+|apology|thank[- ]you|reminder|follow[- ]up|complaint|short|long|brief|polite|formal|informal|friendly|professional|warm|catchy|new|good|compelling) )*(?:cover letter|product description|press release|blog post|social post|linkedin post|landing page|e-?mail|letter|message|note|post|article|essay|announcement|notice|memo|taglines?|slogans?|mottos?|headlines?|newsletter|description|caption|tweet|copy|text|poem|haiku|sonnet|ad)\b(?: (?:to|on) (?:the |my |our |an? )?[\w-]+(?= (?:about|that|for|on|declin|ask|thank)))?(?: for the intranet(?= that))?\s*(?:about|for|on|that|of|to|:)?\s*/i
+  /^(?:(?:a|an|the|some|\d+|one|two|three|four|five|six|seven|eight|nine|ten|apology|thank[- ]you|reminder|follow[- ]up|complaint|short|long|brief|polite|formal|informal|friendly|professional|warm|catchy|new|good|compelling|product|internal|launch) )*(?:cover letter|product description|product page|press release|blog post|social post|linkedin post|landing page|e-?mail|letter|message|note|post|article|essay|announcement|invitation|notice|memo|taglines?|slogans?|mottos?|headlines?|titles?|newsletter|description|caption|tweet|copy|text|poem|haiku|sonnet|ad)\b(?: (?:to|on) (?:the |my |our |an? )?[\w-]+(?: [A-Z][\w-]+)?(?= (?:about|that|for|on|declin|ask|thank|saying|telling)))?(?: for the intranet(?= that))?\s*(?:about|for|on|that|of|to|saying|telling|:)?\s*/i
 
-/** The topic without the kind of text: "an email about the heating" gives "the heating". */
-function extractSubject(brief: Brief): string {
-  const topic = extractTopic(brief)
-  return topic.replace(TEXT_FORM, '') || topic
+/** Sentences about the text rather than for it: length, tone, form. */
+const ABOUT_THE_TEXT =
+  /^(?:please )?(?:keep|make|use|write|limit|avoid|do not|don't|no |be |tone|style|length|format|the tone|it should|return|answer|reply|output|under \d|at most|max)\b|^(?:in )?(?:about |around |under |at most )?\d{1,4} words?\b/i
+
+const MENTION = /^(?:please )?(?:also )?(?:mention|include|add|say|state|point out|note)(?: that)? /i
+
+/** The facts of a task in its own words: the rest of the request, and the material. */
+function readFacts(brief: Brief): TextFacts {
+  const [first, ...others] = splitSentences(brief.instruction.slice(0, 4_000), 30).map(({ text }) => text)
+  const topic = extractTopic({ ...brief, instruction: trimEndOf(first ?? brief.task, ':', true) }, 400)
+  const named = topic.replace(TEXT_FORM, '')
+  const given = [...others, ...splitSentences(brief.material.slice(0, 6_000), 60).map(({ text }) => text)]
+  const facts = given
+    .filter((sentence) => !ABOUT_THE_TEXT.test(sentence))
+    .map((sentence) => capitalise(sentence.replace(MENTION, (verb) => (/ that $/i.test(verb) ? '' : 'Please note '))))
+  return {
+    subject: named || findNamedSubject(facts) || 'your request',
+    facts: [...new Set(facts)],
+    recipient: /\b(?:to|for) ((?:Mr|Mrs|Ms|Dr)\.? ?)?([A-Z][\w’'-]{1,30}(?: [A-Z][\w’'-]{1,30})?)(?=[ ,.:;]|$)/.exec(
+      brief.instruction.slice(0, 400),
+    )?.[2],
+    sender:
+      /\b(?:signed by|sign(?: it)?(?: as| from)?|sincerely,|regards,) ([A-Z][\w’'-]{1,30}(?: [A-Z][\w’'-]{1,30}){0,2})/.exec(
+        brief.task.slice(0, 6_000),
+      )?.[1],
+    request: brief.instruction,
+    items: brief.format.items,
+  }
 }
 
+/** "Product: Aurora Lamp", when the request itself names only the kind of text. */
+const findNamedSubject = (facts: readonly string[]) =>
+  facts
+    .map((fact) => /^(?:product|name|subject|topic|title|event|company|about): (.{2,200})/i.exec(fact)?.[1])
+    .find(Boolean)
+
 function draftText(brief: Brief): Report {
-  const subject = extractSubject(brief)
+  const facts = readFacts(brief)
   const kind = TEXT_KINDS.find((candidate) => candidate.pattern.test(brief.instruction)) ?? ARTICLE
   return {
     lane: 'writer',
-    title: `Draft ${kind.name}: ${clip(capitalise(subject), 70)}`,
-    summary: `A frame for ${indefiniteArticle(kind.name)} ${kind.name}: ${subject}. Brackets mark what only you know; nothing was invented to fill them.`,
+    title: `${capitalise(kind.name)}: ${clip(capitalise(facts.subject), 70)}`,
+    summary: kind.write(facts).join('\n\n'),
     sections: [
-      { heading: 'Draft', prose: kind.parts(subject, brief.instruction, brief.format.items).join('\n\n') },
-      {
-        heading: 'Before you send it',
-        lines: [
-          'Fill every bracket or delete its sentence.',
-          'Say what matters in the first three lines.',
-          'Read it aloud once; cut what you stumble over.',
-        ],
-      },
+      { heading: 'Not given, so left out', lines: [kind.missing] },
       {
         heading: 'For a rewrite instead',
         lines: ['Paste your own text after the request: it will be tightened and outlined without adding facts.'],
