@@ -1,5 +1,5 @@
 import { spendSteps } from '../../../platform/step-budget.ts'
-import { formatNumber, round } from './text.ts'
+import { formatNumber, round, trimEndOf } from './text.ts'
 
 /** A calculation that a task asks for in words or signs, and its result. */
 export type Sum = { expression: string; result: number }
@@ -13,14 +13,13 @@ export function readSum(task: string): Sum | undefined {
   const text = task.trim()
   if (text.length > MAX_CHARACTERS || !/\d/.test(text)) return undefined
   spendSteps(text.length)
-  const request = text
+  const asked = text
     .toLowerCase()
     .replace(
       /^(?:please |can you |could you |hey,? |hi,? )*(?:what(?:'s| is| are)|how much is|calculate|compute|evaluate|solve|work out|add up|add|give me|tell me|find)?\s*(?:the (?:result|value|answer) of )?:?\s*/,
       '',
     )
-    .replace(/[?!.=\s]+$/, '')
-    .trim()
+  const request = trimEndOf(asked, '?!.=', true).trim()
   return readPercentage(request) ?? readAggregate(request, text) ?? readExpression(request)
 }
 

@@ -283,9 +283,9 @@ export function triageSupport(brief: Brief): Report {
 }
 
 const POLICY_LABEL =
-  /(?:^|\n|[.!?] )\s*(?:(?:our|the|company|store|shop|refund|return|returns|shipping|warranty|cancellation|privacy|support)\s){0,3}(?:policy|policies|terms|rules|guidelines|faq|knowledge base|handbook)(?: (?:is|says|states|text|excerpt))?\s?[:=]\s*/i
+  /(?:^|\n|[.!?] )[ \t]{0,8}(?:(?:our|the|company|store|shop|refund|return|returns|shipping|warranty|cancellation|privacy|support) ){0,3}(?:policy|policies|terms|rules|guidelines|faq|knowledge base|handbook)(?: (?:is|says|states|text|excerpt))?[ \t]{0,2}[:=][ \t]{0,8}/i
 const MESSAGE_LABEL =
-  /(?:^|\n|[.!?] )\s*(?:the )?(?:customer(?:'s|’s)?(?: (?:message|says|writes|wrote|asks|question|e-?mail))?|message|ticket|question|complaint|request|e-?mail|client|user)(?: (?:says|writes|wrote|asks))?\s?[:=]\s*/i
+  /(?:^|\n|[.!?] )[ \t]{0,8}(?:the )?(?:customer(?:'s|’s)?(?: (?:message|says|writes|wrote|asks|question|e-?mail))?|message|ticket|question|complaint|request|e-?mail|client|user)(?: (?:says|writes|wrote|asks))?[ \t]{0,2}[:=][ \t]{0,8}/i
 
 /** The text of a policy that the task gives, and the rest, which is the customer's. */
 function splitPolicy(brief: Brief): { policy: string; message: string } {
@@ -296,7 +296,7 @@ function splitPolicy(brief: Brief): { policy: string; message: string } {
   const start = label.index + label[0].length
   const rest = text.slice(start)
   const next = MESSAGE_LABEL.exec(rest)
-  const blank = rest.search(/\n\s*\n/)
+  const blank = rest.search(/\n[ \t]{0,8}\n/)
   const end = next ? next.index + 1 : blank > 0 ? blank : rest.length
   const policy = rest.slice(0, end).trim()
   const before = text.slice(0, label.index + 1)
