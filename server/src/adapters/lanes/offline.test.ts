@@ -320,7 +320,7 @@ test('the same task gives the same output on every machine; a change of output n
   expect(digests).toMatchInlineSnapshot(`
     {
       "analyst-v1": "d258f80cc377fb36",
-      "coder-v1": "3831afe28bb8054d",
+      "coder-v1": "74f9226b2bb3e150",
       "comedian-v1": "027ef49898104a3c",
       "default": "e2700b9073987e96",
       "researcher-v2": "4627ddf27077395f",

@@ -209,7 +209,7 @@ function reportScaffold(brief: Brief): Report {
   return {
     lane: 'coder',
     title: `Before the code: ${clip(extractTopic(brief), 70)}`,
-    summary: `The task has no code to read${words.length > 0 ? ` (${words.join(', ')})` : ''}. Paste the code and it is parsed, searched for defects and measured; for new code, these points decide the design.`,
+    summary: `There is no code in the task to read${words.length > 0 ? ` (${words.join(', ')})` : ''}, and without a model this lane does not write programs. Paste code and it is parsed, searched for defects and measured; for new code, these points decide the design.`,
     sections: [
       {
         heading: 'To settle first',
