@@ -45,6 +45,7 @@ import { createSettlements } from './modules/payments/settlements.ts'
 import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
 import { createReceipts } from './modules/receipts/receipts.ts'
 import { loadLogPolicy } from './modules/receipts/witness.ts'
+import { createRoutingMeasurements } from './modules/routing/measurements.ts'
 import { createRouteAdvice } from './modules/routing/route-advice.ts'
 import { routingRoutes } from './modules/routing/routing.routes.ts'
 import { createRouting } from './modules/routing/routing.ts'
@@ -281,7 +282,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       driveRun: (runId) => reconciler.settleNow(runId),
       linkedTrades: () => brokerage.brokerage.linkedTrades,
     })
-    const routing = createRouting({ catalog })
+    const measurements = await createRoutingMeasurements({ db, clock, notifications })
+    const routing = createRouting({ catalog, measurements })
     const ledger = createLedger({ db, ids })
     const custody = { address: payTo, network: 'eip155:8453', asset }
     const wallets = createWallets({ db, clock, ids, idempotency, audit: outbox.audit, custody })
@@ -502,6 +504,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       brokerage,
       memory,
       benchmark,
+      measurements,
       ledger,
       escrow,
       refunds,
@@ -574,6 +577,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         parts.brokerage.start(pruning)
         parts.memory.start(pruning)
         parts.benchmark.start()
+        parts.measurements.start(jobs)
       },
       /** Finishes what is under way or hands it over, within SHUTDOWN_SECONDS, and closes everything. */
       async stop() {

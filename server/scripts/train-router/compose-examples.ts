@@ -6,24 +6,38 @@ import { readFileSync } from 'node:fs'
  */
 export type Example = {
   text: string
-  /** Undefined for a text that belongs to no lane, so that the router learns to be unsure of it. */
-  lane: string | undefined
+  lane: string
+  /** What a fold leaves out together: a topic family, or a part of a file of whole tasks. */
   family: string
   weight: number
-  /** True for an authored task, false for a composed one. Only authored tasks are used for calibration. */
-  authored: boolean
+  /** The name of the file of whole tasks it comes from, unchanged; undefined for a composed or changed one. */
+  author?: string
 }
 
 export type Family = { family: string; topics: string[]; orgs: string[]; products: string[] }
 export type AuthoredTask = { lane: string; family: string; task: string }
 
+/** A task written by somebody who has not seen the code. */
+export type StrangerTask = { lane: string; kind: string; lang: string; task: string }
+
 export type RoutingData = {
   families: Family[]
   phrasings: { lane: string; phrasing: string }[]
   lexicon: { lane: string; term: string }[]
-  material: { kind: 'code' | 'complaint' | 'prose'; text: string }[]
+  material: {
+    kind: 'code' | 'complaint' | 'prose' | 'log' | 'table' | 'mail' | 'meeting' | 'background'
+    text: string
+  }[]
   tasks: AuthoredTask[]
+  /** Phrasings in other languages, and `topic` rows for their slots. */
+  languages: { lang: string; lane: string; phrasing?: string; term?: string; topic?: string; background?: string }[]
+  /** `phrasing` rows ask for a lane's product; `subject` rows name things that other lanes would work on. */
+  traps: { lane: string; phrasing?: string; subject?: string; long?: boolean }[]
+  /** Texts around a task: `agent` as software sends it, `long` as people bury it. `{task}` is the task. */
+  wrappers: { kind: 'agent' | 'long' | 'injection'; text: string }[]
+  training: StrangerTask[]
   validation: AuthoredTask[]
+  strangers: StrangerTask[]
   ambiguous: { task: string }[]
   injections: { split: 'train' | 'test'; text: string }[]
 }
@@ -34,25 +48,35 @@ export function readRoutingData(folder: URL): RoutingData {
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as T)
+  const strangers = (name: string) => lines<StrangerTask>(`${name}`)
   return {
     families: lines('families'),
     phrasings: lines('phrasings'),
     lexicon: lines('lexicon'),
     material: lines('material'),
     tasks: lines('tasks'),
+    languages: lines('languages'),
+    traps: lines('traps'),
+    wrappers: lines('wrappers'),
+    training: [
+      ...strangers('training-english'),
+      ...strangers('training-languages'),
+      ...strangers('training-structure'),
+    ],
     validation: lines('validation'),
+    strangers: strangers('strangers'),
     ambiguous: lines('ambiguous'),
     injections: lines('injections'),
   }
 }
 
-const PER_PHRASING = 26
-const PER_TERM = 3
-const PER_AUTHORED = 3
-const PER_AMBIGUOUS = 5
-const AMBIGUOUS_WEIGHT = 1.5
+const FALLBACK = 'default'
+/** How many examples are made of each row. */
+const COPIES = { phrasing: 10, trap: 14, language: 10, authored: 4, ambiguous: 3 }
+/** Tasks of a stranger that a fold leaves out together. */
+const STRANGER_BLOCK = 8
 /** Number of examples made of nonsense words, so that the shape of a text alone does not choose a lane. */
-const GIBBERISH_COUNT = 400
+const GIBBERISH_COUNT = 300
 
 const TERM_TEMPLATES = [
   '{term}',
@@ -109,6 +133,19 @@ const SUFFIXES = [
   ' We work on {topic}.',
   ' Budget is tight.',
 ]
+const REQUEST_OPENERS = [
+  'So: ',
+  'Now: ',
+  'My question: ',
+  'What I need: ',
+  'Please, ',
+  'Here is my request. ',
+  'That said, ',
+  'In short: ',
+  'The task: ',
+  'Therefore, ',
+  'With that in mind, ',
+]
 const PEOPLE = [
   'my boss',
   'my landlord',
@@ -160,67 +197,69 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
   const random = createRandom(seed)
   const composer = createComposer(data, random)
   const examples: Example[] = []
+  const add = (text: string, lane: string, family: string, weight: number, author?: string) =>
+    examples.push({ text, lane, family, weight, ...(author === undefined ? {} : { author }) })
+
   for (const { lane, phrasing } of data.phrasings) {
-    for (let i = 0; i < PER_PHRASING; i++) {
+    for (let i = 0; i < COPIES.phrasing; i++) {
       const family = random.pick(data.families)
-      examples.push({
-        text: composer.addVariation(composer.expand(phrasing, family), family),
-        lane,
-        family: family.family,
-        weight: 1,
-        authored: false,
-      })
+      add(composer.addVariation(composer.expand(phrasing, family), family), lane, family.family, 1)
     }
   }
-  const lanes = new Set(data.lexicon.map((entry) => entry.lane)).size
+  const lexiconLanes = new Set(data.lexicon.map((entry) => entry.lane)).size
   for (const { lane, term } of data.lexicon) {
     const terms = data.lexicon.filter((entry) => entry.lane === lane)
     // Lanes with more terms would otherwise attract short texts.
-    const balance = data.lexicon.length / lanes / terms.length
-    for (let i = 0; i < PER_TERM; i++) {
-      const family = random.pick(data.families)
-      const template = random
-        .pick(TERM_TEMPLATES)
-        .replaceAll('{term}', term)
-        .replaceAll('{other}', random.pick(terms).term)
-      examples.push({
-        text: composer.expand(template, family),
-        lane,
-        family: family.family,
-        weight: 0.7 * balance,
-        authored: false,
-      })
+    const balance = data.lexicon.length / lexiconLanes / terms.length
+    const family = random.pick(data.families)
+    const template = random
+      .pick(TERM_TEMPLATES)
+      .replaceAll('{term}', term)
+      .replaceAll('{other}', random.pick(terms).term)
+    const text = composer.expand(template, family)
+    add(text, lane, family.family, 0.7 * balance)
+    add(misspell(text, random), lane, family.family, 0.5 * balance)
+  }
+  for (const row of data.traps) {
+    if (row.phrasing === undefined) continue
+    for (let i = 0; i < COPIES.trap; i++) {
+      const text = composer.expandTrap(row.phrasing, row.lane)
+      const variant = row.long ? composer.bury(text) : random.below(5) === 0 ? composer.vary(text) : text
+      add(variant, row.lane, `trap ${i % 4}`, 1)
+    }
+  }
+  for (const row of data.languages) {
+    if (row.term !== undefined) {
+      add(row.term, row.lane, 'language', 2)
+      add(composer.vary(row.term, row.lang), row.lane, 'language', 1)
+      continue
+    }
+    if (row.phrasing === undefined) continue
+    for (let i = 0; i < COPIES.language; i++) {
+      const text = composer.expandLanguage(row.phrasing, row.lang)
+      add(random.below(5) === 0 ? composer.vary(text, row.lang) : text, row.lane, 'language', 1)
     }
   }
   for (const { lane, family, task } of data.tasks) {
-    const taskFamily = data.families.find((candidate) => candidate.family === family)!
-    examples.push({ text: task, lane, family, weight: 3, authored: true })
-    for (let i = 1; i < PER_AUTHORED; i++)
-      examples.push({ text: composer.addVariation(task, taskFamily), lane, family, weight: 1, authored: false })
+    add(task, lane, family, 3, 'tasks')
+    for (let i = 0; i < COPIES.authored; i++) add(composer.vary(task), lane, family, 1)
   }
+  data.training.forEach(({ lane, task, lang }, i) => {
+    const family = `stranger ${Math.floor(i / STRANGER_BLOCK)}`
+    add(task, lane, family, 4, lang === 'en' ? 'training-english' : 'training-languages')
+    for (let copy = 0; copy < COPIES.authored; copy++) add(composer.vary(task, lang), lane, family, 1)
+  })
   for (const { task } of data.ambiguous) {
-    for (let i = 0; i < PER_AMBIGUOUS; i++) {
+    for (let i = 0; i < COPIES.ambiguous; i++) {
       const family = random.pick(data.families)
-      examples.push({
-        text: composer.expand(task, family),
-        lane: undefined,
-        family: family.family,
-        weight: AMBIGUOUS_WEIGHT,
-        authored: false,
-      })
+      add(composer.expand(task, family), FALLBACK, family.family, 1)
     }
   }
   for (let i = 0; i < GIBBERISH_COUNT; i++) {
     const text = Array.from({ length: 1 + random.below(4) }, () => randomWord(random)).join(' ')
-    examples.push({
-      text,
-      lane: undefined,
-      family: random.pick(data.families).family,
-      weight: AMBIGUOUS_WEIGHT,
-      authored: false,
-    })
+    add(text, FALLBACK, random.pick(data.families).family, 1)
   }
-  const forbidden = fiveGrams(data.validation.map((row) => row.task))
+  const forbidden = fiveGrams([...data.validation, ...data.strangers].map((row) => row.task))
   return examples.filter((example) => ![...fiveGrams([example.text])].some((gram) => forbidden.has(gram)))
 }
 
@@ -312,7 +351,218 @@ function createComposer(data: RoutingData, random: Random) {
     if (random.below(14) === 0) variedText = `${variedText}\n\n${random.pick(pieces.prose)}`
     return variedText
   }
-  return { expand, addVariation }
+  const subjects = data.traps.filter((row) => row.subject !== undefined)
+  /** `{subject}` is something that another lane than this one would work on. */
+  const expandTrap = (phrasing: string, lane: string): string => {
+    const foreign = subjects.filter((row) => row.lane !== lane)
+    const text = expandAlternatives(phrasing, random).replace(/\{subject\d?\}/g, () => random.pick(foreign).subject!)
+    return fill(text, random.pick(data.families)).replace(/ {2,}/g, ' ').trim()
+  }
+
+  const topics = new Map<string, string[]>()
+  for (const { lang, topic } of data.languages)
+    if (topic !== undefined) topics.set(lang, [...(topics.get(lang) ?? []), topic])
+  const expandLanguage = (phrasing: string, lang: string): string =>
+    fill(
+      expandAlternatives(phrasing, random).replaceAll('{topic}', () => random.pick(topics.get(lang)!)),
+      random.pick(data.families),
+    )
+      .replace(/ {2,}/g, ' ')
+      .trim()
+
+  const wrappersOf = (kind: string) => data.wrappers.filter((row) => row.kind === kind).map((row) => row.text)
+  const wrappers = { agent: wrappersOf('agent'), long: wrappersOf('long'), injection: wrappersOf('injection') }
+  const passages = data.material
+    .filter((row) => row.kind !== 'code' && row.kind !== 'complaint' && row.kind !== 'background')
+    .map((row) => row.text)
+  const pastes = [
+    () => csv(),
+    () => random.pick(pieces.code),
+    () => random.pick(passages),
+    () => random.pick(passages),
+    () => fill(random.pick(pieces.complaint), random.pick(data.families)),
+    () => numbers(),
+  ]
+  const wrap = (wrapper: string, task: string) =>
+    wrapper.replaceAll('{material}', () => random.pick(passages)).replace('{task}', () => task)
+
+  /** The same task as somebody else would send it: with misspellings, from an agent, in a long text, beside pasted text, or with an injection. */
+  const vary = (task: string, lang = 'en'): string => {
+    const spelled = random.below(4) === 0 ? misspell(task, random) : task
+    switch (random.below(8)) {
+      case 0:
+      case 1:
+        return misspell(task, random)
+      case 2:
+      case 3:
+        return wrap(random.pick(wrappers.agent), spelled)
+      case 4:
+        return lang === 'en' ? wrap(random.pick(wrappers.long), spelled) : bury(spelled, lang)
+      case 5:
+        return bury(spelled, lang)
+      case 6:
+        return random.below(2) === 0
+          ? wrap(random.pick(wrappers.injection), spelled)
+          : `${task} ${random.pick(injections)}`
+      default:
+        return `${spelled}${random.pick(['\n\n', '\n', ' '])}${random.pick(pastes)()}`
+    }
+  }
+  const backgrounds = new Map([['en', material('background')]])
+  for (const { lang, background } of data.languages)
+    if (background !== undefined) backgrounds.set(lang, [...(backgrounds.get(lang) ?? []), background])
+  /** The request inside a longer story, whose other sentences speak of other lanes' work. */
+  const bury = (request: string, lang = 'en'): string => {
+    const background = backgrounds.get(lang)
+    const sentences = Array.from({ length: 3 + random.below(background && lang !== 'en' ? 4 : 9) }, () =>
+      background === undefined || (lang === 'en' && random.below(5) === 0)
+        ? random.pick(passages)
+        : random.pick(background),
+    )
+    const at = random.below(3) === 0 ? random.below(sentences.length) : sentences.length
+    const ending = /[.?!]$/.test(request) ? '' : '.'
+    sentences.splice(at, 0, `${random.below(3) === 0 ? random.pick(REQUEST_OPENERS) : ''}${request}${ending}`)
+    return sentences.join(random.below(6) === 0 ? '\n\n' : ' ')
+  }
+  return { bury, expand, addVariation, expandTrap, expandLanguage, vary }
+}
+
+const NEIGHBOURS: Record<string, string> = {
+  a: 'sqz',
+  b: 'vn',
+  c: 'xv',
+  d: 'sf',
+  e: 'wr',
+  f: 'dg',
+  g: 'fh',
+  h: 'gj',
+  i: 'uo',
+  j: 'hk',
+  k: 'jl',
+  l: 'k',
+  m: 'n',
+  n: 'bm',
+  o: 'ip',
+  p: 'o',
+  q: 'wa',
+  r: 'et',
+  s: 'ad',
+  t: 'ry',
+  u: 'yi',
+  v: 'cb',
+  w: 'qe',
+  x: 'zc',
+  y: 'tu',
+  z: 'x',
+}
+const CHAT_SPELLINGS: Record<string, string> = {
+  you: 'u',
+  please: 'pls',
+  your: 'ur',
+  are: 'r',
+  and: 'n',
+  the: 'teh',
+  what: 'wat',
+  with: 'wiht',
+  for: 'fro',
+  because: 'bc',
+  about: 'abt',
+  to: '2',
+  this: 'tihs',
+  thanks: 'thx',
+  from: 'form',
+  write: 'wirte',
+  want: 'wnat',
+  need: 'ned',
+  customer: 'custmer',
+}
+
+const swapLetters = (word: string, at: number) => word.slice(0, at) + word[at + 1]! + word[at]! + word.slice(at + 2)
+
+/** Ways to spell a sound wrongly. */
+const SOUNDS: readonly (readonly [string, string])[] = [
+  ['tion', 'shun'],
+  ['tion', 'ton'],
+  ['ie', 'ei'],
+  ['ei', 'ie'],
+  ['ph', 'f'],
+  ['ck', 'k'],
+  ['c', 's'],
+  ['c', 'k'],
+  ['s', 'z'],
+  ['ll', 'l'],
+  ['ss', 's'],
+  ['mm', 'm'],
+  ['tt', 't'],
+  ['nn', 'n'],
+  ['pp', 'p'],
+  ['rr', 'r'],
+  ['cc', 'c'],
+  ['ff', 'f'],
+  ['l', 'll'],
+  ['s', 'ss'],
+  ['m', 'mm'],
+  ['t', 'tt'],
+  ['n', 'nn'],
+  ['ea', 'ee'],
+  ['ee', 'ea'],
+  ['ai', 'ia'],
+  ['ou', 'o'],
+  ['a', 'e'],
+  ['e', 'a'],
+  ['i', 'e'],
+  ['e', 'i'],
+  ['o', 'u'],
+  ['er', 'or'],
+  ['or', 'er'],
+  ['y', 'i'],
+  ['ght', 't'],
+  ['wh', 'w'],
+  ['kn', 'n'],
+  ['wr', 'r'],
+  ['gue', 'g'],
+  ['que', 'k'],
+  ['qu', 'kw'],
+  ['x', 'ks'],
+  ['gh', ''],
+  ['h', ''],
+  ['u', 'oo'],
+  ['re', 'er'],
+]
+
+/** Keyboard neighbours, swapped, lost, doubled letters and spaces, and the short forms of chats. */
+export function misspell(text: string, random: Random): string {
+  const rate = 2 + random.below(4)
+  const words = text.split(' ').map((word) => {
+    const short = CHAT_SPELLINGS[word.toLowerCase()]
+    if (short !== undefined && random.below(3) === 0) return short
+    if (word.length < 4 || random.below(rate) > 0) return word
+    const at = 1 + random.below(word.length - 2)
+    const letter = word[at]!
+    switch (random.below(8)) {
+      case 6:
+      case 7: {
+        const [sound, wrong] = random.pick(SOUNDS)
+        const place = word.toLowerCase().indexOf(sound, 1)
+        return place > 0 ? word.slice(0, place) + wrong + word.slice(place + sound.length) : swapLetters(word, at)
+      }
+      case 0:
+      case 1:
+        return swapLetters(word, at)
+      case 2:
+      case 3:
+        return word.slice(0, at) + word.slice(at + 1)
+      case 4:
+        return word.slice(0, at) + letter + word.slice(at)
+      default: {
+        const near = NEIGHBOURS[letter.toLowerCase()]
+        return near === undefined ? word : word.slice(0, at) + random.pick([...near]) + word.slice(at + 1)
+      }
+    }
+  })
+  let result = ''
+  for (const [i, word] of words.entries()) result += i > 0 && random.below(25) > 0 ? ` ${word}` : word
+  return random.below(2) === 0 ? result.toLowerCase() : result
 }
 
 const randomWord = (random: Random) =>

@@ -1,54 +1,62 @@
 import type { Router } from '../../src/modules/routing/model.ts'
 
-export type LabelledPrediction = { lane: string; task: string; predicted: string; confidence: number; decided: string }
+export type LabelledTask = { lane: string; task: string; kind?: string }
+export type LabelledPrediction = LabelledTask & { confidence: number; decided: string }
 
 export type Evaluation = {
   tasks: number
-  /** Share of tasks routed to the right lane; falling back to `default` counts as wrong. */
+  /** Share of tasks routed to the right lane; abstaining counts as `default`. */
   accuracy: number
-  /** Share of tasks whose most likely lane is the right one, whatever the confidence. */
-  topAccuracy: number
   calibrationError: number
+  /** Of tasks that have a kind. */
+  perKind: readonly { kind: string; tasks: number; accuracy: number }[]
   perLane: readonly { lane: string; recall: number; precision: number }[]
   mistakes: readonly LabelledPrediction[]
 }
 
 const BINS = 10
 
-export function evaluate(router: Router, tasks: readonly { lane: string; task: string }[]): Evaluation {
-  const predictions = tasks.map(({ lane, task }) => {
-    const best = router.predict(task).scores[0]!
-    return {
-      lane,
-      task,
-      predicted: best.agentId,
-      confidence: best.probability,
-      decided: best.probability >= router.threshold ? best.agentId : 'default',
-    }
-  })
-  return summarise(predictions)
+export function evaluate(router: Router, tasks: readonly LabelledTask[]): Evaluation {
+  return summarise(
+    tasks.map((row) => {
+      const best = router.predict(row.task).scores[0]!
+      return {
+        ...row,
+        confidence: best.probability,
+        decided: best.probability >= router.threshold ? best.agentId : 'default',
+      }
+    }),
+  )
 }
 
-export function summarise(predictions: readonly LabelledPrediction[]): Evaluation {
+export const evaluateKeywords = (tasks: readonly LabelledTask[]): Evaluation =>
+  summarise(tasks.map((row) => ({ ...row, decided: keywordBaseline(row.task), confidence: 1 })))
+
+function summarise(predictions: readonly LabelledPrediction[]): Evaluation {
   const lanes = [...new Set(predictions.map((row) => row.lane))].sort()
+  const kinds = [...new Set(predictions.flatMap((row) => row.kind ?? []))].sort()
   const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0)
+  const isRight = (row: LabelledPrediction) => row.decided === row.lane
   return {
     tasks: predictions.length,
-    accuracy: share(predictions.filter((row) => row.decided === row.lane).length, predictions.length),
-    topAccuracy: share(predictions.filter((row) => row.predicted === row.lane).length, predictions.length),
+    accuracy: share(predictions.filter(isRight).length, predictions.length),
     calibrationError: calibrationError(predictions),
+    perKind: kinds.map((kind) => {
+      const rows = predictions.filter((row) => row.kind === kind)
+      return { kind, tasks: rows.length, accuracy: share(rows.filter(isRight).length, rows.length) }
+    }),
     perLane: lanes.map((lane) => ({
       lane,
       recall: share(
-        predictions.filter((row) => row.lane === lane && row.decided === lane).length,
+        predictions.filter((row) => row.lane === lane && isRight(row)).length,
         predictions.filter((row) => row.lane === lane).length,
       ),
       precision: share(
-        predictions.filter((row) => row.lane === lane && row.decided === lane).length,
+        predictions.filter((row) => row.lane === lane && isRight(row)).length,
         predictions.filter((row) => row.decided === lane).length,
       ),
     })),
-    mistakes: predictions.filter((row) => row.decided !== row.lane),
+    mistakes: predictions.filter((row) => !isRight(row)),
   }
 }
 
@@ -59,7 +67,7 @@ function calibrationError(predictions: readonly LabelledPrediction[]): number {
     const rows = predictions.filter((row) => Math.min(BINS - 1, Math.floor(row.confidence * BINS)) === bin)
     if (rows.length === 0) continue
     const confidence = rows.reduce((sum, row) => sum + row.confidence, 0) / rows.length
-    const accuracy = rows.filter((row) => row.predicted === row.lane).length / rows.length
+    const accuracy = rows.filter((row) => row.decided === row.lane).length / rows.length
     error += (rows.length / predictions.length) * Math.abs(confidence - accuracy)
   }
   return error

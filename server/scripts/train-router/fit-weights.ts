@@ -1,9 +1,13 @@
-import { DIMENSIONS, extractFeatures, HASH_BITS } from '../../src/modules/routing/features.ts'
+import { DIMENSIONS, extractFeatures, HASH_BITS, vectorLength } from '../../src/modules/routing/features.ts'
 import { computeVersion, packRows, type RouterModel } from '../../src/modules/routing/model.ts'
 import { softmax } from '../../src/modules/routing/softmax.ts'
 import { createRandom, type Example } from './compose-examples.ts'
 
-/** Multinomial logistic regression by AdaGrad. Only basic operations and square roots are used, so the result is equal on every machine. */
+/**
+ * Multinomial logistic regression over the segments of a task, by AdaGrad. One more column of weights scores how much a
+ * segment looks like the request; the segments' logits are averaged by the softmax of these scores, and both are learned
+ * together. Only basic operations and square roots are used, so the result is equal on every machine.
+ */
 export type Weights = { lanes: readonly string[]; weights: Float64Array; bias: Float64Array }
 export type FitOptions = {
   epochs: number
@@ -15,39 +19,54 @@ export type FitOptions = {
   seed: number
 }
 
-export const DEFAULT_FIT: FitOptions = { epochs: 8, rate: 0.2, ridge: 8e-4, smoothing: 0.04, minCount: 4, seed: 7 }
+export const DEFAULT_FIT: FitOptions = { epochs: 6, rate: 0.15, ridge: 2e-4, smoothing: 0.04, minCount: 3, seed: 7 }
 
-type Row = { indices: Uint32Array; values: Float64Array; target: Float64Array; weight: number }
+type Row = {
+  /** Vector `v` has the features from `starts[v]` to `starts[v + 1]`; the last one is the whole text. */
+  starts: Uint32Array
+  indices: Uint32Array
+  values: Float32Array
+  target: Float64Array
+  weight: number
+}
 
 export function fitWeights(
   examples: readonly Example[],
   lanes: readonly string[],
   options: FitOptions = DEFAULT_FIT,
 ): Weights {
-  const rows = dropRareFeatures(
-    examples.map((example) => toRow(example, lanes, options.smoothing)),
-    options.minCount,
-  )
-  const classes = lanes.length
-  const weights = new Float64Array(DIMENSIONS * classes)
-  const squaredGradients = new Float64Array(DIMENSIONS * classes)
-  const bias = new Float64Array(classes)
+  const rows = examples.map((example) => toRow(example, lanes, options.smoothing))
+  dropRareFeatures(rows, options.minCount)
+  const columns = lanes.length + 1
+  const weights = new Float64Array(DIMENSIONS * columns)
+  const squaredGradients = new Float64Array(DIMENSIONS * columns)
+  const bias = new Float64Array(lanes.length)
   const random = createRandom(options.seed)
   const order = rows.map((_, i) => i)
+  const slopes = new Float64Array(columns)
   for (let epoch = 0; epoch < options.epochs; epoch++) {
     shuffle(order, random)
     for (const i of order) {
       const row = rows[i]!
-      const gradient = softmax(computeLogits(row, weights, bias, classes)).map(
-        (p, lane) => (p - row.target[lane]!) * row.weight,
-      )
-      for (let feature = 0; feature < row.indices.length; feature++) {
-        const base = row.indices[feature]! * classes
-        const value = row.values[feature]!
-        for (let lane = 0; lane < classes; lane++) {
-          const slope = gradient[lane]! * value + options.ridge * weights[base + lane]!
-          squaredGradients[base + lane]! += slope * slope
-          weights[base + lane]! -= (options.rate * slope) / (Math.sqrt(squaredGradients[base + lane]!) + 1e-3)
+      const { sums, shares, logits } = computeLogits(row, weights, bias, lanes.length)
+      const gradient = softmax(logits).map((p, lane) => (p - row.target[lane]!) * row.weight)
+      const vectors = row.starts.length - 1
+      // The whole text has no share to learn.
+      let mean = 0
+      for (let vector = 0; vector < vectors - 1; vector++)
+        mean += shares[vector]! * dotLanes(gradient, sums, vector * columns)
+      for (let vector = 0; vector < vectors; vector++) {
+        const share = shares[vector]!
+        for (let lane = 0; lane < lanes.length; lane++) slopes[lane] = gradient[lane]! * share
+        slopes[lanes.length] = vector < vectors - 1 ? share * (dotLanes(gradient, sums, vector * columns) - mean) : 0
+        for (let feature = row.starts[vector]!; feature < row.starts[vector + 1]!; feature++) {
+          const base = row.indices[feature]! * columns
+          const value = row.values[feature]!
+          for (let column = 0; column < columns; column++) {
+            const slope = slopes[column]! * value + options.ridge * weights[base + column]!
+            squaredGradients[base + column]! += slope * slope
+            weights[base + column]! -= (options.rate * slope) / (Math.sqrt(squaredGradients[base + column]!) + 1e-3)
+          }
         }
       }
     }
@@ -55,48 +74,67 @@ export function fitWeights(
   return { lanes, weights, bias }
 }
 
-function toRow(example: Example, lanes: readonly string[], smoothing: number): Row {
-  const vector = extractFeatures(example.text)
-  const length = Math.sqrt(Math.max(1, vector.squares))
-  const laneIndex = example.lane === undefined ? -1 : lanes.indexOf(example.lane)
-  const target = new Float64Array(lanes.length).fill(laneIndex < 0 ? 1 / lanes.length : smoothing / lanes.length)
-  if (laneIndex >= 0) target[laneIndex]! += 1 - smoothing
-  return {
-    indices: vector.indices.slice(0, vector.count),
-    values: Float64Array.from(vector.weights.subarray(0, vector.count), (weight) => weight / length),
-    target,
-    weight: example.weight,
-  }
+function dotLanes(gradient: readonly number[], sums: Float64Array, from: number): number {
+  let sum = 0
+  for (let lane = 0; lane < gradient.length; lane++) sum += gradient[lane]! * sums[from + lane]!
+  return sum
 }
 
-function dropRareFeatures(rows: readonly Row[], minCount: number): Row[] {
+function toRow(example: Example, lanes: readonly string[], smoothing: number): Row {
+  const features = extractFeatures(example.text)
+  const laneIndex = lanes.indexOf(example.lane)
+  const target = new Float64Array(lanes.length).fill(smoothing / lanes.length)
+  target[laneIndex]! += 1 - smoothing
+  const starts = features.starts.slice(0, features.vectors + 1)
+  const count = starts[features.vectors]!
+  const values = new Float32Array(count)
+  for (let vector = 0; vector < features.vectors; vector++) {
+    const length = vectorLength(features.squares[vector]!)
+    for (let i = starts[vector]!; i < starts[vector + 1]!; i++) values[i] = features.weights[i]! / length
+  }
+  return { starts, indices: features.indices.slice(0, count), values, target, weight: example.weight }
+}
+
+function dropRareFeatures(rows: readonly Row[], minCount: number): void {
   const counts = new Uint32Array(DIMENSIONS)
   for (const row of rows) for (const index of row.indices) counts[index]!++
-  return rows.map((row) => {
-    const positions = row.indices
-      .map((index, i) => (counts[index]! >= minCount ? i : DIMENSIONS))
-      .filter((i) => i < DIMENSIONS)
-    return {
-      ...row,
-      indices: Uint32Array.from(positions, (i) => row.indices[i]!),
-      values: Float64Array.from(positions, (i) => row.values[i]!),
+  for (const row of rows) {
+    let kept = 0
+    const starts = new Uint32Array(row.starts.length)
+    for (let vector = 0; vector + 1 < row.starts.length; vector++) {
+      for (let i = row.starts[vector]!; i < row.starts[vector + 1]!; i++) {
+        if (counts[row.indices[i]!]! < minCount) continue
+        row.indices[kept] = row.indices[i]!
+        row.values[kept] = row.values[i]!
+        kept++
+      }
+      starts[vector + 1] = kept
     }
-  })
+    row.starts = starts
+    row.indices = row.indices.slice(0, kept)
+    row.values = row.values.slice(0, kept)
+  }
 }
 
-function computeLogits(
-  row: Pick<Row, 'indices' | 'values'>,
-  weights: Float64Array,
-  bias: Float64Array,
-  classes: number,
-): number[] {
-  const logits = Array.from(bias)
-  for (let feature = 0; feature < row.indices.length; feature++) {
-    const base = row.indices[feature]! * classes
-    const value = row.values[feature]!
-    for (let lane = 0; lane < classes; lane++) logits[lane]! += weights[base + lane]! * value
+function computeLogits(row: Row, weights: Float64Array, bias: Float64Array, lanes: number) {
+  const columns = lanes + 1
+  const vectors = row.starts.length - 1
+  const sums = new Float64Array(vectors * columns)
+  for (let vector = 0; vector < vectors; vector++) {
+    const sum = vector * columns
+    for (let feature = row.starts[vector]!; feature < row.starts[vector + 1]!; feature++) {
+      const base = row.indices[feature]! * columns
+      const value = row.values[feature]!
+      for (let column = 0; column < columns; column++) sums[sum + column]! += weights[base + column]! * value
+    }
   }
-  return logits
+  const attention: number[] = []
+  for (let vector = 0; vector < vectors - 1; vector++) attention.push(sums[vector * columns + lanes]!)
+  const shares = [...(attention.length > 0 ? softmax(attention) : []), 1]
+  const logits = Array.from(bias)
+  for (let vector = 0; vector < vectors; vector++)
+    for (let lane = 0; lane < lanes; lane++) logits[lane]! += sums[vector * columns + lane]! * shares[vector]!
+  return { sums, shares, logits }
 }
 
 function shuffle(order: number[], random: ReturnType<typeof createRandom>): void {
@@ -108,12 +146,36 @@ function shuffle(order: number[], random: ReturnType<typeof createRandom>): void
   }
 }
 
-/** Rounds the weights to signed bytes. Features whose weights all round to zero are not stored. */
+/** Features with the smallest weights are left out until this many remain. */
+const MAX_ROWS = 180_000
+/** The sizes of weights: small ones are told apart more finely than large ones. */
+const LEVELS = [0, 3, 8, 16, 29, 48, 76, 127]
+/** So many of the largest weights are cut to the largest level, so that the others keep their differences. */
+const CLIPPED_ROWS = 60
+
+/** Rounds the weights to levels. Features whose weights all round to zero are not stored. */
 export function quantiseWeights(fit: Weights, temperature: number, threshold: number): Omit<RouterModel, 'trained'> {
-  const largest = fit.weights.reduce((top, weight) => Math.max(top, Math.abs(weight)), 0)
-  const scaleMicro = Math.max(1, Math.ceil((largest / 127) * 1_000_000))
+  const columns = fit.lanes.length + 1
+  const sizes = new Float64Array(DIMENSIONS)
+  for (let index = 0; index < DIMENSIONS; index++) {
+    let size = 0
+    for (let column = 0; column < columns; column++)
+      size = Math.max(size, Math.abs(fit.weights[index * columns + column]!))
+    sizes[index] = size
+  }
+  const sortedSizes = sizes.toSorted().reverse()
+  const smallestKept = sortedSizes[MAX_ROWS]!
+  const largest = LEVELS.at(-1)!
+  const scaleMicro = Math.max(1, Math.ceil((sortedSizes[CLIPPED_ROWS]! / largest) * 1_000_000))
   const scale = scaleMicro / 1_000_000
-  const bytes = Int8Array.from(fit.weights, (weight) => Math.round(weight / scale))
+  const rows: { index: number; codes: number[] }[] = []
+  for (let index = 0; index < DIMENSIONS; index++) {
+    if (sizes[index]! <= smallestKept) continue
+    const codes = Array.from({ length: columns }, (_, column) =>
+      encodeWeight(fit.weights[index * columns + column]! / scale),
+    )
+    if (codes.some((code) => code !== 0)) rows.push({ index, codes })
+  }
   const model = {
     lanes: fit.lanes,
     hash_bits: HASH_BITS,
@@ -121,7 +183,15 @@ export function quantiseWeights(fit: Weights, temperature: number, threshold: nu
     temperature_milli: Math.round(temperature * 1000),
     threshold_milli: Math.round(threshold * 1000),
     bias: Array.from(fit.bias, (weight) => Math.round(weight / scale)),
-    rows: packRows(bytes, fit.lanes.length),
+    levels: LEVELS,
+    rows: packRows(rows, columns),
   }
   return { routing_version: computeVersion(model), ...model }
+}
+
+function encodeWeight(weight: number): number {
+  const size = Math.abs(weight)
+  let code = 0
+  while (code + 1 < LEVELS.length && size >= (LEVELS[code]! + LEVELS[code + 1]!) / 2) code++
+  return code === 0 || weight > 0 ? code : code | 8
 }

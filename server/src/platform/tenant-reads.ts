@@ -58,6 +58,7 @@ const PUBLIC_TABLES = [
   'log_tiles',
   'receipts',
   'retention',
+  'routing_snapshots',
   'signing_keys',
 ]
 

@@ -13,7 +13,19 @@ export type Guide = RenderedMarkdown & {
 }
 
 /** The order in which a newcomer needs them; others follow by name. */
-const ORDER = ['money', 'governance', 'proof', 'webhooks', 'agents', 'sdk', 'cli', 'verifier', 'markets', 'operations']
+const ORDER = [
+  'money',
+  'governance',
+  'routing',
+  'proof',
+  'webhooks',
+  'agents',
+  'sdk',
+  'cli',
+  'verifier',
+  'markets',
+  'operations',
+]
 const PACKAGE_GUIDES = [
   { name: 'sdk', file: 'sdk/README.md' },
   { name: 'cli', file: 'cli/README.md' },

@@ -1,4 +1,5 @@
 import { usdcFromMicro } from '../../platform/money.ts'
+import type { LaneMeasurement, MeasurementSnapshot } from './measurements.ts'
 import type { Router, Signal } from './model.ts'
 
 /** The fields of a catalog lane that routing uses. */
@@ -46,7 +47,10 @@ const CONFIDENT_SCORE = 0.7
 /** A lane with at least this share of the best score counts as capable of the task. */
 const CAPABLE_SHARE = 0.35
 
-const TIERS = ['starter', 'standard', 'pro', 'expert']
+/** A priority selects only among lanes that the text makes at least this likely. */
+const MIN_PRIORITY_SCORE = 0.15
+/** A lane counts as measured from this many runs or receipts on. */
+const MIN_MEASURED = 10
 
 type Candidate = { lane: RoutableLane; score: number; blockReason: string | undefined }
 
@@ -55,8 +59,10 @@ export function chooseLane(
   router: Router,
   request: LaneRequest,
   lanes: readonly RoutableLane[],
+  snapshot?: MeasurementSnapshot,
 ): LaneChoice | NoLaneFits {
   const constraints = request.constraints ?? {}
+  const routingVersion = nameVersion(router.version, constraints.priority, snapshot)
   const prediction = router.predict(request.task)
   const findScore = (agentId: string) => prediction.scores.find((score) => score.agentId === agentId)?.probability ?? 0
   const candidates = lanes
@@ -79,15 +85,15 @@ export function chooseLane(
         price_usdc: usdcFromMicro(candidate.lane.priceMicro),
         why_not: explainRejection(candidate),
       })),
-    routingVersion: router.version,
+    routingVersion,
   })
 
   if (request.agentId !== undefined) return chooseRequestedLane(request.agentId, candidates, explain)
 
   const available = candidates.filter((candidate) => !candidate.blockReason)
   const best = candidates.find((candidate) => candidate.score > 0)
-  const selected = selectCandidate(available, best?.score ?? 0, router.threshold, constraints)
-  if (!selected) {
+  const selection = selectCandidate(available, best, router.threshold, constraints, snapshot)
+  if (!selection) {
     return {
       ...explain(
         best?.score ?? 0,
@@ -98,6 +104,7 @@ export function chooseLane(
       problem: 'no_lane_fits',
     }
   }
+  const { selected, priorityNote } = selection
   const fallback = selected.lane.agentId === FALLBACK_LANE
   const bestIsBlocked = best !== undefined && best !== selected && best.blockReason !== undefined
   const posture: Posture = bestIsBlocked
@@ -112,7 +119,7 @@ export function chooseLane(
   return {
     ...explain(
       confidence,
-      describeReason(selected, best, posture, prediction.signals, constraints),
+      describeReason(selected, best, posture, prediction.signals) + priorityNote,
       (candidate) => describeRejection(candidate, selected, constraints),
       selected.lane,
     ),
@@ -199,44 +206,91 @@ function findBlockReason(lane: RoutableLane, constraints: RouteConstraints): str
   return undefined
 }
 
+/** Choices that read measurements name the snapshot they read, so that a version stands for one answer. */
+const nameVersion = (model: string, priority: Priority | undefined, snapshot: MeasurementSnapshot | undefined) =>
+  snapshot && (priority === 'fastest' || priority === 'quality') ? `${model}+${snapshot.version}` : model
+
+type Selection = { selected: Candidate; priorityNote: string }
+
 /**
  * The most likely available lane, or the fallback lane when the text is too vague. A priority selects only among capable
  * lanes, because a cheap lane that cannot do the task saves nothing.
  */
 function selectCandidate(
   available: readonly Candidate[],
-  bestScore: number,
+  best: Candidate | undefined,
   threshold: number,
   constraints: RouteConstraints,
-): Candidate | undefined {
+  snapshot: MeasurementSnapshot | undefined,
+): Selection | undefined {
+  const bestScore = best?.score ?? 0
   const fallback = available.find((candidate) => candidate.lane.agentId === FALLBACK_LANE)
   const trainedLanes = available.filter((candidate) => candidate.lane.agentId !== FALLBACK_LANE)
   const likeliest = trainedLanes[0]
-  if (!likeliest) return fallback
+  if (!likeliest) return fallback && { selected: fallback, priorityNote: '' }
   // When a limit excludes the lanes that can do the task, the general lane comes before lanes of another trade.
-  const isFit = likeliest.score >= threshold && isCapable(likeliest, bestScore)
+  const isFit = best?.lane.agentId !== FALLBACK_LANE && likeliest.score >= threshold && isCapable(likeliest, bestScore)
   // A category is an explicit choice of the caller, so the best lane of it is used even when it does not fit well.
-  if (!isFit && constraints.category === undefined && fallback) return fallback
-  const capable = trainedLanes.filter((candidate) => candidate.score >= likeliest.score * CAPABLE_SHARE)
-  const priority = constraints.priority ?? 'balanced'
-  if (priority === 'cheapest') return minBy(capable, (candidate) => Number(candidate.lane.priceMicro))
-  if (priority === 'fastest') return minBy(capable, (candidate) => tierRank(candidate.lane))
-  if (priority === 'quality')
-    return minBy(
-      capable.filter((candidate) => candidate.score >= likeliest.score * 0.8),
-      (candidate) => -tierRank(candidate.lane),
-    )
-  return likeliest
+  if (!isFit && constraints.category === undefined && fallback) return { selected: fallback, priorityNote: '' }
+  const capable = trainedLanes.filter(
+    (candidate) =>
+      candidate === likeliest ||
+      (candidate.score >= MIN_PRIORITY_SCORE && candidate.score >= likeliest.score * CAPABLE_SHARE),
+  )
+  return applyPriority(capable, constraints.priority ?? 'balanced', snapshot)
 }
 
-/** The first candidate with the lowest cost. Candidates are ordered by score, so ties go to the more likely lane. */
-function minBy(candidates: readonly Candidate[], cost: (candidate: Candidate) => number): Candidate {
-  return candidates.reduce((best, candidate) => (cost(candidate) < cost(best) ? candidate : best))
+/**
+ * `cheapest` takes the lowest price; `fastest` the lowest median latency; `quality` the highest product of how well the
+ * lane fits and the lower bound of its verified success rate. Ties go to the likelier lane, which comes first.
+ */
+function applyPriority(
+  capable: readonly Candidate[],
+  priority: Priority,
+  snapshot: MeasurementSnapshot | undefined,
+): Selection {
+  const likeliest = capable[0]!
+  if (priority === 'balanced') return { selected: likeliest, priorityNote: '' }
+  if (capable.length === 1)
+    return { selected: likeliest, priorityNote: ` '${priority}' changes nothing: no other lane is likely enough.` }
+  if (priority === 'cheapest') {
+    const selected = minBy(capable, (candidate) => Number(candidate.lane.priceMicro))
+    return {
+      selected,
+      priorityNote: ` 'cheapest' was asked for: of ${listLanes(capable)} it has the lowest price, ${usdcFromMicro(selected.lane.priceMicro)} USDC.`,
+    }
+  }
+  const measured = capable.flatMap((candidate) => {
+    const measurement = snapshot?.lanes.find((lane) => lane.agent_id === candidate.lane.agentId)
+    return measurement && isMeasured(measurement, priority) ? [{ candidate, measurement }] : []
+  })
+  if (measured.length < 2)
+    return {
+      selected: likeliest,
+      priorityNote: ` '${priority}' was asked for, but of ${listLanes(capable)} fewer than two have been measured on ${MIN_MEASURED} runs; the likeliest lane takes it.`,
+    }
+  const first =
+    priority === 'fastest'
+      ? minBy(measured, ({ measurement }) => measurement.median_ms!)
+      : minBy(measured, ({ candidate, measurement }) => -candidate.score * measurement.success_low)
+  const figure =
+    priority === 'fastest'
+      ? `the lowest median latency, ${first.measurement.median_ms} ms over ${first.measurement.runs} runs`
+      : `the best product of fit and verified success rate, which is at least ${percent(first.measurement.success_low / 10_000)} over ${first.measurement.receipts} receipts`
+  return {
+    selected: first.candidate,
+    priorityNote: ` '${priority}' was asked for: of ${listLanes(measured.map(({ candidate }) => candidate))} it has ${figure}.`,
+  }
 }
 
-const tierRank = (lane: RoutableLane) => {
-  const tier = TIERS.indexOf(lane.tier)
-  return tier < 0 ? TIERS.length : tier
+const isMeasured = (lane: LaneMeasurement, priority: 'fastest' | 'quality') =>
+  priority === 'fastest' ? lane.median_ms !== null && lane.runs >= MIN_MEASURED : lane.receipts >= MIN_MEASURED
+
+const listLanes = (candidates: readonly Candidate[]) => candidates.map(({ lane }) => `'${lane.agentId}'`).join(', ')
+
+/** The first item with the lowest cost. */
+function minBy<Item>(items: readonly Item[], cost: (item: Item) => number): Item {
+  return items.reduce((best, item) => (cost(item) < cost(best) ? item : best))
 }
 
 function describeReason(
@@ -244,7 +298,6 @@ function describeReason(
   best: Candidate | undefined,
   posture: Posture,
   signals: readonly Signal[],
-  constraints: RouteConstraints,
 ): string {
   const signalNames = signals
     .slice(0, 3)
@@ -253,17 +306,16 @@ function describeReason(
   if (posture === 'constrained')
     return `'${best!.lane.agentId}' fits the task best but is ruled out: ${best!.blockReason} '${selected.lane.agentId}' is the best that fits.`
   if (posture === 'fallback')
-    return `The task does not say clearly what kind of work it is (best guess '${best?.lane.agentId ?? 'none'}' at ${percent(best?.score ?? 0)}), so the general lane takes it.`
-  const priorityNote =
-    selected !== best && constraints.priority
-      ? ` Chosen among the likely lanes because '${constraints.priority}' was asked for.`
-      : ''
-  return `${posture === 'confident' ? 'Clearly' : 'Probably'} ${selected.lane.category} work (${percent(selected.score)})${signalNames ? `: ${signalNames}` : ''}.${priorityNote}`
+    return best?.lane.agentId === FALLBACK_LANE
+      ? `The task asks for no lane's own work (${percent(best.score)})${signalNames ? `: ${signalNames}` : ''}, so the general lane takes it.`
+      : `The task does not say clearly what kind of work it is (best guess '${best?.lane.agentId ?? 'none'}' at ${percent(best?.score ?? 0)}), so the general lane takes it.`
+  return `${posture === 'confident' ? 'Clearly' : 'Probably'} ${selected.lane.category} work (${percent(selected.score)})${signalNames ? `: ${signalNames}` : ''}.`
 }
 
 function describeRejection(candidate: Candidate, selected: Candidate, constraints: RouteConstraints): string {
   if (candidate.blockReason) return candidate.blockReason
-  if (candidate.lane.agentId === FALLBACK_LANE) return 'The task is clear enough for a lane of its own.'
+  if (candidate.lane.agentId === FALLBACK_LANE && candidate.score <= selected.score)
+    return 'The task is clear enough for a lane of its own.'
   if (candidate.score > selected.score) {
     return selected.lane.agentId === FALLBACK_LANE
       ? `At ${percent(candidate.score)} the guess is too weak to charge for.`

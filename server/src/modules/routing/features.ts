@@ -1,39 +1,77 @@
 import { spendSteps } from '../../platform/step-budget.ts'
 import { toStorableText } from '../../platform/storable-text.ts'
+import { isCodeMark, type Segment, selectSegments, splitSegments } from './segments.ts'
 import { stripPromptInjection } from './strip-prompt-injection.ts'
 
 /**
- * Turns a task into a sparse vector of hashed features. It uses integer arithmetic on UTF-16 units and no locale, so that
- * the same task gives the same vector on every machine. The number of characters read is capped, which bounds the cost.
+ * Turns a task into sparse vectors of hashed features: one for each of its segments, and one for the whole text. It uses
+ * integer arithmetic on UTF-16 units and no locale, so that the same task gives the same vectors on every machine. The
+ * number of characters read closely is capped, which bounds the cost.
  */
-export const HASH_BITS = 18
+export const HASH_BITS = 20
 export const DIMENSIONS = 1 << HASH_BITS
 
-const HEAD_CHARACTERS = 1200
-const TAIL_CHARACTERS = 500
-export const MAX_TOKENS = 160
-const MAX_FEATURES = 1200
-const GRAM_LENGTH = 5
-const MAX_GRAM_END = 12
+/** Of a text longer than twice this, the beginning and the end are read. */
+const MAX_HALF_CHARACTERS = 4000
+/** A longer text is first reduced to the segments that may hold the request. */
+const MAX_CHARACTERS = 3000
+const MAX_SEGMENTS = 16
+const MAX_CONDENSED_SEGMENTS = 40
+const MAX_SEGMENT_TOKENS = 48
+const MAX_CONTEXT_WORDS = 120
+export const MAX_TOKENS = 320
+export const MAX_VECTORS = MAX_SEGMENTS + 1
+export const MAX_FEATURES = 9000
+const MAX_GRAM_END = 14
 
 /** The kind seeds the hash, so that the same text as a word and as a prefix gives different features. */
-const KIND = { word: 1, pair: 2, first: 3, second: 19, prefix: 4, shape: 5, skip: 6, gram: 7 } as const
+const KIND = {
+  word: 1,
+  pair: 2,
+  first: 3,
+  prefix: 4,
+  shape: 5,
+  skip: 6,
+  gram: 7,
+  head: 8,
+  headPair: 9,
+  last: 10,
+  context: 11,
+  second: 12,
+  object: 13,
+} as const
 
 /** The weight of a feature of each kind before normalisation. */
-const WEIGHT = { word: 6, pair: 4, first: 5, second: 5, prefix: 2, shape: 4, skip: 2, gram: 1 } as const
+const WEIGHT = {
+  word: 6,
+  pair: 4,
+  first: 5,
+  second: 4,
+  prefix: 2,
+  shape: 4,
+  skip: 2,
+  gram: 2,
+  head: 5,
+  headPair: 6,
+  last: 4,
+  context: 3,
+  object: 5,
+} as const
 
 /**
  * The arrays are reused and overwritten by the next call, to avoid allocation on a hot path; extraction and its use are
  * synchronous. Copy what must outlive the next call.
  */
-export type FeatureVector = {
-  count: number
+export type TaskFeatures = {
+  /** Vector `v` has the features from `starts[v]` to `starts[v + 1]`. The last vector is that of the whole text. */
+  vectors: number
+  starts: Uint32Array
+  /** Sum of the squared weights of each vector; its root is the length of the vector. */
+  squares: Float64Array
   indices: Uint32Array
   weights: Uint8Array
   /** The index of the token a feature comes from; a negative number -1-n is the n-th shape. */
   origins: Int16Array
-  /** Sum of the squared weights; its root is the length of the vector. */
-  squares: number
   tokens: readonly string[]
   shapes: readonly string[]
 }
@@ -42,85 +80,188 @@ const lastGeneration = new Int32Array(DIMENSIONS)
 const indices = new Uint32Array(MAX_FEATURES)
 const weights = new Uint8Array(MAX_FEATURES)
 const origins = new Int16Array(MAX_FEATURES)
+const starts = new Uint32Array(MAX_VECTORS + 1)
+const squares = new Float64Array(MAX_VECTORS)
 let generation = 0
 let count = 0
-let squares = 0
+let vectors = 0
 
-export function extractFeatures(task: string): FeatureVector {
-  spendSteps(Math.min(task.length, HEAD_CHARACTERS + TAIL_CHARACTERS))
-  const text = stripPromptInjection(keepHeadAndTail(task))
-  const { outside, fences } = splitFences(text)
-  const tokens = tokenize(outside.toLowerCase())
-  const stems = tokens.map(stemWord)
-  // A text without words has no shapes.
-  const shapes = tokens.length > 0 ? detectShapes(text, fences, tokens) : []
-  generation = (generation + 1) | 0
+export function extractFeatures(task: string): TaskFeatures {
+  spendSteps(Math.min(task.length, 2 * MAX_HALF_CHARACTERS))
+  const text = stripPromptInjection(condense(task))
+  const segments = selectSegments(text, splitSegments(text), MAX_SEGMENTS, MAX_CHARACTERS)
+  const lowered = foldText(text)
+  const tokens: string[] = []
+  const shapes: string[] = []
   count = 0
-  squares = 0
-
-  for (let i = 0; i < shapes.length; i++)
-    addFeature(hashRange(shapes[i]!, 0, shapes[i]!.length, KIND.shape), WEIGHT.shape, -1 - i)
-  const start = findFirstContentToken(tokens)
-  if (start < stems.length) addFeature(hashWord(stems[start]!, KIND.first), WEIGHT.first, start)
-  if (start + 1 < stems.length) addFeature(hashWord(stems[start + 1]!, KIND.second), WEIGHT.second, start + 1)
-  for (let i = 0; i < stems.length; i++) {
-    const stem = stems[i]!
-    addFeature(hashWord(stem, KIND.word), WEIGHT.word, i)
-    if (i > 0) addFeature(hashPair(stems[i - 1]!, stem, KIND.pair), WEIGHT.pair, i)
-    if (i > 1) addFeature(hashPair(stems[i - 2]!, stem, KIND.skip), WEIGHT.skip, i)
-    if (stem.length <= GRAM_LENGTH) continue
-    addFeature(hashRange(stem, 0, GRAM_LENGTH, KIND.prefix), WEIGHT.prefix, i)
-    const end = Math.min(stem.length, MAX_GRAM_END)
-    for (let from = 0; from + GRAM_LENGTH <= end; from++)
-      addFeature(hashRange(stem, from, from + GRAM_LENGTH, KIND.gram), WEIGHT.gram, i)
+  vectors = 0
+  const firstTokens: number[] = []
+  for (let i = 0; i < segments.length; i++) {
+    firstTokens.push(tokens.length)
+    beginVector()
+    addSegment(text, lowered, segments, i, tokens, shapes)
+    endVector()
   }
-  return { count, indices, weights, origins, squares, tokens, shapes }
+  beginVector()
+  // A text without words has no shapes.
+  if (tokens.length > 0) {
+    for (const shape of detectShapes(text, segments, tokens, firstTokens)) addShape(shape, shapes)
+    for (let i = 0; i < tokens.length && i < MAX_CONTEXT_WORDS; i++)
+      addFeature(hashWord(stemWord(tokens[i]!), KIND.context), WEIGHT.context, i)
+  }
+  endVector()
+  return { vectors, starts, squares, indices, weights, origins, tokens, shapes }
 }
 
+/** What a vector is divided by. */
+export const vectorLength = (sumOfSquares: number): number => Math.sqrt(Math.max(1, sumOfSquares))
+
 /** The name of a feature's origin, as shown to callers. */
-export function describeOrigin(vector: FeatureVector, origin: number): string {
-  if (origin < 0) return vector.shapes[-1 - origin]!
+export function describeOrigin(features: TaskFeatures, origin: number): string {
+  if (origin < 0) return features.shapes[-1 - origin]!
   // A long token is cut, possibly within a surrogate pair.
-  const token = toStorableText(vector.tokens[origin]!)
+  const token = toStorableText(features.tokens[origin]!)
   return token === ANY_NUMBER ? 'numbers' : `“${token}”`
 }
 
+function condense(task: string): string {
+  if (task.length <= MAX_CHARACTERS) return task
+  const text =
+    task.length <= 2 * MAX_HALF_CHARACTERS
+      ? task
+      : `${task.slice(0, MAX_HALF_CHARACTERS)}\n${task.slice(-MAX_HALF_CHARACTERS)}`
+  return selectSegments(text, splitSegments(text), MAX_CONDENSED_SEGMENTS, MAX_CHARACTERS)
+    .map(({ start, end }) => text.slice(start, end))
+    .join('\n')
+}
+
+function beginVector(): void {
+  generation = (generation + 1) | 0
+  starts[vectors] = count
+  squares[vectors] = 0
+}
+
+function endVector(): void {
+  vectors++
+  starts[vectors] = count
+}
+
 function addFeature(hash: number, weight: number, origin: number): void {
-  const index = (hash ^ (hash >>> 14)) & (DIMENSIONS - 1)
+  const index = (hash ^ (hash >>> 12)) & (DIMENSIONS - 1)
   if (lastGeneration[index] === generation || count === MAX_FEATURES) return
   lastGeneration[index] = generation
   indices[count] = index
   weights[count] = weight
   origins[count] = origin
   count++
-  squares += weight * weight
+  squares[vectors]! += weight * weight
 }
 
-/** The request usually stands at the beginning or the end of a long task. Cuts at sentence ends, so that no half sentence is read. */
-function keepHeadAndTail(task: string): string {
-  if (task.length <= HEAD_CHARACTERS + TAIL_CHARACTERS) return task
-  const head = task.slice(0, HEAD_CHARACTERS)
-  const tail = task.slice(-TAIL_CHARACTERS)
-  const end = Math.max(head.lastIndexOf('. '), head.lastIndexOf('\n'))
-  const start = tail.search(/[.!?]\s|\n/)
-  return `${end > HEAD_CHARACTERS / 2 ? head.slice(0, end + 1) : head}\n${start >= 0 && start < TAIL_CHARACTERS / 2 ? tail.slice(start + 1).trimStart() : tail}`
+function addShape(name: string, shapes: string[]): void {
+  let i = shapes.indexOf(name)
+  if (i < 0) i = shapes.push(name) - 1
+  addFeature(hashRange(name, 0, name.length, KIND.shape), WEIGHT.shape, -1 - i)
 }
 
-function splitFences(text: string): { outside: string; fences: string[] } {
-  if (!text.includes('```')) return { outside: text, fences: [] }
-  const parts = text.split('```')
-  return { outside: parts.filter((_, i) => i % 2 === 0).join('\n'), fences: parts.filter((_, i) => i % 2 === 1) }
+/** Words, pairs of words, parts of words, and what the sentence is built around: its first words and the object before a preposition. */
+function addSegment(
+  text: string,
+  lowered: string,
+  segments: readonly Segment[],
+  position: number,
+  tokens: string[],
+  shapes: string[],
+): void {
+  const segment = segments[position]!
+  const from = tokens.length
+  tokenize(lowered, segment.start, segment.end, tokens, Math.min(MAX_TOKENS, from + MAX_SEGMENT_TOKENS))
+  const to = tokens.length
+  const stems: string[] = []
+  for (let i = from; i < to; i++) stems.push(stemWord(tokens[i]!))
+  for (const shape of detectSegmentShapes(text, segments, position, stems.length)) addShape(shape, shapes)
+  if (stems.length === 0) return
+
+  const start = findFirstContentToken(tokens, from, to) - from
+  addFeature(hashWord(stems[start]!, KIND.first), WEIGHT.first, from + start)
+  if (start + 1 < stems.length)
+    addFeature(hashPair(stems[start]!, stems[start + 1]!, KIND.second), WEIGHT.second, from + start + 1)
+  const last = stems.length - 1
+  addFeature(hashWord(stems[last]!, KIND.last), WEIGHT.last, from + last)
+  if (last > 0) addFeature(hashPair(stems[last - 1]!, stems[last]!, KIND.last), WEIGHT.last, from + last)
+
+  const headEnd = findHeadEnd(tokens, from + start, to) - from
+  for (let i = start; i < headEnd; i++) {
+    addFeature(hashWord(stems[i]!, KIND.head), WEIGHT.head, from + i)
+    if (i > start && i >= headEnd - 2)
+      addFeature(hashPair(stems[start]!, stems[i]!, KIND.headPair), WEIGHT.headPair, from + i)
+  }
+  if (headEnd - 1 > start) addFeature(hashWord(stems[headEnd - 1]!, KIND.object), WEIGHT.object, from + headEnd - 1)
+
+  for (let i = 0; i < stems.length; i++) {
+    const stem = stems[i]!
+    addFeature(hashWord(stem, KIND.word), WEIGHT.word, from + i)
+    if (i > 0) addFeature(hashPair(stems[i - 1]!, stem, KIND.pair), WEIGHT.pair, from + i)
+    if (i > 1) addFeature(hashPair(stems[i - 2]!, stem, KIND.skip), WEIGHT.skip, from + i)
+    if (stem.length > 3) addGrams(stem, from + i)
+  }
 }
 
-/** ASCII letters and digits, and everything above ASCII that is not punctuation; "c++" and "c#" keep their signs. */
-export function tokenize(text: string): string[] {
-  const tokens: string[] = []
+/** Parts of three and four letters survive a misspelling of the others, and other endings of the same word. */
+function addGrams(stem: string, origin: number): void {
+  const end = Math.min(stem.length, MAX_GRAM_END)
+  addFeature(hashRange(stem, 0, 3, KIND.prefix), WEIGHT.prefix, origin)
+  addFeature(hashRange(stem, 0, Math.min(5, end), KIND.prefix), WEIGHT.prefix, origin)
+  for (let from = 0; from + 3 <= end; from++) {
+    addFeature(hashRange(stem, from, from + 3, KIND.gram), WEIGHT.gram, origin)
+    if (from + 4 <= end) addFeature(hashRange(stem, from, from + 4, KIND.gram), WEIGHT.gram, origin)
+  }
+}
+
+/** Latin letters without their marks, because people leave the marks out. */
+const FOLDED = new Map<string, string>()
+for (let code = 0xc0; code < 0x1f00; code = code === 0x24f ? 0x1e00 : code + 1) {
+  const letter = String.fromCharCode(code)
+  const base = letter.normalize('NFD').charAt(0)
+  if (base !== letter && base >= 'A' && base <= 'z') FOLDED.set(letter.toLowerCase(), base.toLowerCase())
+}
+FOLDED.set('ı', 'i').set('ł', 'l').set('đ', 'd').set('ø', 'o')
+
+/** Lower case without marks. The length stays the same, so that positions of segments hold. */
+function foldText(text: string): string {
+  const lowered = text.toLowerCase()
+  // A few letters have a longer lower case; then the positions would not hold.
+  const base = lowered.length === text.length ? lowered : lowerLatin(text)
+  let folded = ''
+  let copiedTo = 0
+  for (let i = 0; i < base.length; i++) {
+    const code = base.charCodeAt(i)
+    if (code < 0xc0 || code >= 0x1f00 || (code > 0x24f && code < 0x1e00)) continue
+    const letter = FOLDED.get(base[i]!)
+    if (letter === undefined) continue
+    folded += base.slice(copiedTo, i) + letter
+    copiedTo = i + 1
+  }
+  return copiedTo === 0 ? base : folded + base.slice(copiedTo)
+}
+
+function lowerLatin(text: string): string {
+  let lowered = ''
+  for (let i = 0; i < text.length; i++) {
+    const letter = text[i]!.toLowerCase()
+    lowered += letter.length === 1 ? letter : letter[0]
+  }
+  return lowered
+}
+
+/** Letters and digits, and everything above ASCII that is not punctuation; "c++" and "c#" keep their signs. */
+export function tokenize(text: string, from: number, to: number, tokens: string[], maxTokens: number): void {
   let start = -1
-  for (let i = 0; i <= text.length && tokens.length < MAX_TOKENS; i++) {
-    const code = i < text.length ? text.charCodeAt(i) : 32
-    if (isIdeograph(code)) {
+  for (let i = from; i <= to && tokens.length < maxTokens; i++) {
+    const code = i < to ? text.charCodeAt(i) : 32
+    const size = unspacedSize(code)
+    if (size > 0) {
       if (start >= 0) tokens.push(text.slice(start, i))
-      tokens.push(text.slice(i, i + 2))
+      if (tokens.length < maxTokens) tokens.push(text.slice(i, Math.min(to, i + size)))
       start = -1
     } else if (isWordCode(code)) {
       if (start < 0) start = i
@@ -129,7 +270,6 @@ export function tokenize(text: string): string[] {
       start = -1
     }
   }
-  return tokens
 }
 
 /** Every number becomes the same token, because its value says little about the lane. */
@@ -144,11 +284,27 @@ function readToken(text: string, start: number, end: number, nextCode: number): 
 }
 
 const isWordCode = (code: number) =>
-  (code >= 97 && code <= 122) ||
-  (code >= 48 && code <= 57) ||
-  (code > 0xbf && !(code >= 0x2000 && code <= 0x206f) && !(code >= 0x3000 && code <= 0x303f))
+  (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || (code > 0xbf && !isPunctuation(code))
 
-const isIdeograph = (code: number) => code >= 0x3040 && code <= 0x9fff
+const isPunctuation = (code: number) =>
+  code === 0xd7 ||
+  code === 0xf7 ||
+  code === 0x60c ||
+  code === 0x61b ||
+  code === 0x61f ||
+  code === 0x964 ||
+  (code >= 0x2000 && code <= 0x2bff) ||
+  (code >= 0x3000 && code <= 0x303f) ||
+  (code >= 0xff00 && code <= 0xff0f) ||
+  (code >= 0xff1a && code <= 0xff20)
+
+/** Scripts without spaces are read in overlapping parts: two signs of Chinese and Japanese, three of Thai, Lao, Khmer and Burmese. */
+const unspacedSize = (code: number) =>
+  code >= 0x3040 && code <= 0x9fff
+    ? 2
+    : (code >= 0x0e00 && code <= 0x0eff) || (code >= 0x1000 && code <= 0x109f) || (code >= 0x1780 && code <= 0x17ff)
+      ? 3
+      : 0
 
 /** Removes inflectional endings and spells -ise as -ize, so that "prioritising" and "prioritize" give the same stem. */
 export function stemWord(word: string): string {
@@ -163,52 +319,91 @@ export function stemWord(word: string): string {
 }
 
 const OPENERS = new Set(
-  'please can could would you kindly hi hello hey i we need want to me us my help a an the some give tell'.split(' '),
+  'please can could would you kindly hi hello hey i we need want to me us my help a an the some give tell pls plz id like just so ok okay and then now task instruction'.split(
+    ' ',
+  ),
 )
 
-function findFirstContentToken(tokens: readonly string[]): number {
-  let i = 0
-  while (i < tokens.length - 1 && i < 8 && OPENERS.has(tokens[i]!)) i++
+function findFirstContentToken(tokens: readonly string[], from: number, to: number): number {
+  let i = from
+  while (i < to - 1 && i < from + 8 && OPENERS.has(tokens[i]!)) i++
   return i
+}
+
+/** Words after which the object of the sentence has been named and its subject matter begins. */
+const OBJECT_ENDS = new Set(
+  'about on for of to with from that which who in into regarding concerning explaining describing where when why how whether if because so but as by at against between and or using uber fur von zu an mit uber wegen dass im sobre para de del con que acerca por pour sur des du aux avec dans qui su per di che della con over voor van aan met om na o dla z ze w do про о об для с из по که در برای عن إلى من في على'.split(
+    ' ',
+  ),
+)
+const MAX_HEAD_TOKENS = 9
+
+function findHeadEnd(tokens: readonly string[], from: number, to: number): number {
+  const limit = Math.min(to, from + MAX_HEAD_TOKENS)
+  for (let i = from + 1; i < limit; i++) if (OBJECT_ENDS.has(tokens[i]!)) return i
+  return limit
 }
 
 const QUESTION_OPENERS = new Set('what who when where why how which is are does do did was were has have'.split(' '))
 const REPORT_OPENERS = new Set('my our the your i we'.split(' '))
-/** { } ( ) ; = < > \ : characters that are more frequent in code than in prose. */
-const CODE_MARKS = new Set([123, 125, 40, 41, 59, 61, 60, 62, 92])
+const QUESTION_MARKS = new Set([63, 0x61f, 0xff1f])
+
+/** Where a segment stands and what it looks like. The names are shown to callers. */
+function detectSegmentShapes(text: string, segments: readonly Segment[], position: number, length: number): string[] {
+  const segment = segments[position]!
+  const shapes: string[] = []
+  if (segments.length === 1) shapes.push('a single sentence')
+  else if (position === 0) shapes.push('the first sentence')
+  else if (position === segments.length - 1) shapes.push('the last sentence')
+  else shapes.push('a sentence between others')
+  const last = text.charCodeAt(segment.end - 1)
+  if (segment.kind === 'code') shapes.push('a part in code')
+  else if (segment.kind === 'data') shapes.push('rows of data')
+  else if (QUESTION_MARKS.has(last)) shapes.push('a question')
+  else if (last === 58) shapes.push('a colon at the end')
+  else if (last === 33) shapes.push('an exclamation')
+  if (segment.isQuoted) shapes.push('a quotation')
+  if (segment.followsColon) shapes.push('text after a colon')
+  shapes.push(
+    length <= 2 ? 'one or two words' : length <= 6 ? 'a few words' : length <= 20 ? 'a sentence' : 'a long sentence',
+  )
+  return shapes
+}
 
 /** Properties of the whole text: code, tables, numbers, questions. The names are shown to callers. */
-function detectShapes(text: string, fences: readonly string[], tokens: readonly string[]): string[] {
+function detectShapes(
+  text: string,
+  segments: readonly Segment[],
+  tokens: readonly string[],
+  firstTokens: readonly number[],
+): string[] {
   const shapes: string[] = []
   let codeMarks = 0
-  let hasExclamation = false
   let hasMoneySign = false
-  let commas = 0
-  let lines = 0
-  let lastCode = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
-    if (CODE_MARKS.has(code)) codeMarks++
-    else if (code === 33) hasExclamation = true
+    if (isCodeMark(code)) codeMarks++
     else if (code === 37 || code === 36 || code === 8364 || code === 163) hasMoneySign = true
-    else if (code === 44) commas++
-    else if (code === 10) lines++
-    if (code > 32) lastCode = code
   }
-  const numbers = tokens.reduce((sum, token) => sum + (token === '0' ? 1 : 0), 0)
-  if (fences.length > 0) shapes.push('a code fence')
-  const language = fences.length > 0 ? /^[a-z+#]{1,12}/i.exec(fences[0]!)?.[0] : undefined
-  if (language) shapes.push(`a ${language.toLowerCase()} fence`)
+  const numbers = tokens.reduce((sum, token) => sum + (token === ANY_NUMBER ? 1 : 0), 0)
+  if (segments.some(({ kind }) => kind === 'code')) shapes.push('code in the text')
+  if (segments.some(({ kind }) => kind === 'data')) shapes.push('data in the text')
   if (codeMarks >= 5) shapes.push(codeMarks >= 12 ? 'many code marks' : 'some code marks')
   if (numbers > 0) shapes.push(numbers >= 8 ? 'many numbers' : numbers >= 3 ? 'several numbers' : 'a number')
   if (hasMoneySign && numbers > 0) shapes.push('percentages or money')
-  if (lines >= 2 && commas >= 4 && /\n[^\n,]{1,60},[^\n,]{1,60},?[^\n]{0,200}\n[^\n,]{1,60},/.test(text))
-    shapes.push('comma-separated rows')
-  if (numbers >= 3 && /\d[,;/ ]{1,3}\d[\d.]{0,12}[,;/ ]{1,3}\d/.test(text)) shapes.push('a run of numbers')
-  if (lastCode === 63) shapes.push('ends in a question')
   if (QUESTION_OPENERS.has(tokens[0]!)) shapes.push('opens as a question')
   if (REPORT_OPENERS.has(tokens[0]!)) shapes.push('opens as a report')
-  if (hasExclamation) shapes.push('an exclamation')
+  if (segments.length > 0 && QUESTION_MARKS.has(text.charCodeAt(segments.at(-1)!.end - 1)))
+    shapes.push('ends in a question')
+  shapes.push(
+    firstTokens.length <= 1
+      ? 'one sentence'
+      : firstTokens.length <= 3
+        ? 'a few sentences'
+        : firstTokens.length <= 8
+          ? 'several sentences'
+          : 'a long text',
+  )
   return shapes
 }
 

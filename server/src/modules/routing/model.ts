@@ -1,12 +1,21 @@
 import { createHash } from 'node:crypto'
-import { DIMENSIONS, describeOrigin, extractFeatures, type FeatureVector, HASH_BITS, MAX_TOKENS } from './features.ts'
+import {
+  describeOrigin,
+  extractFeatures,
+  HASH_BITS,
+  MAX_FEATURES,
+  MAX_TOKENS,
+  MAX_VECTORS,
+  type TaskFeatures,
+  vectorLength,
+} from './features.ts'
 import { softmax } from './softmax.ts'
 
 /** A trained router as stored in `model.json`: integers only, so that reading it back loses nothing. */
 export type RouterModel = {
   routing_version: string
   trained: { tasks: number; validation_accuracy: number; calibration_error: number }
-  /** The agent id of each column of weights. */
+  /** The agent id of each column of weights. One more column says how much a segment looks like the request. */
   lanes: readonly string[]
   hash_bits: number
   /** One unit of an integer weight, in millionths. */
@@ -16,7 +25,9 @@ export type RouterModel = {
   /** Below this confidence, in thousandths, the fallback lane is chosen. */
   threshold_milli: number
   bias: readonly number[]
-  /** For each feature with a weight: the distance from the previous index (three bytes), then one signed byte per lane. Base64. */
+  /** The sizes that a weight may have. */
+  levels: readonly number[]
+  /** For each feature with a weight: the distance from the previous index, then four bits per column. Base64. */
   rows: string
 }
 
@@ -33,58 +44,90 @@ export type Router = {
 }
 
 const MAX_SIGNALS = 5
-const MAX_SHAPES = 32
+const MAX_SHAPES = 48
 const MIN_LIFT = 0.05
 
 export function createRouter(model: RouterModel): Router {
   if (model.hash_bits !== HASH_BITS)
     throw new Error('The router model was trained with other features; train it again.')
   const lanes = model.lanes
-  const weights = unpackRows(model.rows, lanes.length)
+  const columns = lanes.length + 1
+  const table = new WeightTable(model.rows, model.levels, columns)
+  const weights = table.weights
   const scale = model.scale_micro / 1_000_000
   const temperature = model.temperature_milli / 1000
   const lifts = new Float64Array(MAX_TOKENS + MAX_SHAPES)
+  const sums = new Int32Array(MAX_VECTORS * columns)
+  /** The row of each feature, found once for the logits and the signals. */
+  const rows = new Int32Array(MAX_FEATURES)
+  /** The share of each segment in the decision; the whole text counts fully. */
+  const shares = new Float64Array(MAX_VECTORS)
 
-  const computeLogits = (vector: FeatureVector): number[] => {
-    const sums = new Array<number>(lanes.length).fill(0)
+  const computeLogits = (features: TaskFeatures): number[] => {
+    const { vectors, starts, indices, origins } = features
     let hasKnownWord = false
-    for (let i = 0; i < vector.count; i++) {
-      const row = vector.indices[i]! * lanes.length
-      const weight = vector.weights[i]!
-      for (let lane = 0; lane < lanes.length; lane++) sums[lane]! += weights[row + lane]! * weight
-      hasKnownWord ||= vector.origins[i]! >= 0 && weights[row] !== 0
+    sums.fill(0, 0, vectors * columns)
+    for (let vector = 0; vector < vectors; vector++) {
+      const sum = vector * columns
+      for (let i = starts[vector]!; i < starts[vector + 1]!; i++) {
+        const row = table.findRow(indices[i]!)
+        rows[i] = row
+        if (row === 0) continue
+        const weight = features.weights[i]!
+        for (let column = 0; column < columns; column++) sums[sum + column]! += weights[row + column]! * weight
+        hasKnownWord ||= origins[i]! >= 0
+      }
     }
     // Without a single learned word, the shape of a text does not show which lane it needs.
-    if (!hasKnownWord) return sums.fill(0)
-    const length = Math.sqrt(Math.max(1, vector.squares))
-    return sums.map((sum, lane) => (sum / length + model.bias[lane]!) * scale)
+    if (!hasKnownWord) {
+      shares.fill(0)
+      return lanes.map(() => 0)
+    }
+    const unit = (vector: number) => scale / vectorLength(features.squares[vector]!)
+    const attention: number[] = []
+    for (let vector = 0; vector < vectors - 1; vector++)
+      attention.push(sums[vector * columns + lanes.length]! * unit(vector))
+    if (attention.length > 0)
+      softmax(attention).forEach((share, vector) => {
+        shares[vector] = share
+      })
+    shares[vectors - 1] = 1
+    return lanes.map((_, lane) => {
+      let logit = model.bias[lane]! * scale
+      for (let vector = 0; vector < vectors; vector++)
+        logit += sums[vector * columns + lane]! * unit(vector) * shares[vector]!
+      return logit
+    })
   }
 
   const predict = (task: string): Prediction => {
-    const vector = extractFeatures(task)
-    const probabilities = softmax(computeLogits(vector).map((logit) => logit / temperature))
+    const features = extractFeatures(task)
+    const probabilities = softmax(computeLogits(features).map((logit) => logit / temperature))
     const order = lanes.map((_, lane) => lane).sort((a, b) => probabilities[b]! - probabilities[a]! || a - b)
     return {
       scores: order.map((lane) => ({ agentId: lanes[lane]!, probability: Number(probabilities[lane]!.toFixed(4)) })),
-      signals: computeSignals(vector, order[0]!),
+      signals: computeSignals(features, order[0]!),
     }
   }
 
   /** The words and shapes that favour a lane: how far each one lifts it above the average of all lanes. */
-  const computeSignals = (vector: FeatureVector, winner: number): Signal[] => {
-    const unit = scale / Math.sqrt(Math.max(1, vector.squares))
+  const computeSignals = (features: TaskFeatures, winner: number): Signal[] => {
     lifts.fill(0)
-    for (let i = 0; i < vector.count; i++) {
-      const row = vector.indices[i]! * lanes.length
-      let sum = 0
-      for (let lane = 0; lane < lanes.length; lane++) sum += weights[row + lane]!
-      const origin = vector.origins[i]!
-      lifts[origin < 0 ? MAX_TOKENS - 1 - origin : origin]! +=
-        (weights[row + winner]! - sum / lanes.length) * vector.weights[i]! * unit
+    for (let vector = 0; vector < features.vectors; vector++) {
+      const unit = (scale * shares[vector]!) / vectorLength(features.squares[vector]!)
+      for (let i = features.starts[vector]!; i < features.starts[vector + 1]!; i++) {
+        const row = rows[i]!
+        if (row === 0) continue
+        let sum = 0
+        for (let lane = 0; lane < lanes.length; lane++) sum += weights[row + lane]!
+        const origin = features.origins[i]!
+        lifts[origin < 0 ? MAX_TOKENS - 1 - origin : origin]! +=
+          (weights[row + winner]! - sum / lanes.length) * features.weights[i]! * unit
+      }
     }
     const liftByName = new Map<string, number>()
     for (const { slot, lift } of findTopLifts()) {
-      const name = describeOrigin(vector, slot < MAX_TOKENS ? slot : MAX_TOKENS - 1 - slot)
+      const name = describeOrigin(features, slot < MAX_TOKENS ? slot : MAX_TOKENS - 1 - slot)
       liftByName.set(name, (liftByName.get(name) ?? 0) + lift)
     }
     return [...liftByName].map(([name, lift]) => ({ name, weight: Number(lift.toFixed(3)) }))
@@ -110,34 +153,79 @@ export function createRouter(model: RouterModel): Router {
   }
 }
 
-function unpackRows(rows: string, laneCount: number): Int8Array {
-  const bytes = Buffer.from(rows, 'base64')
-  const weights = new Int8Array(DIMENSIONS * laneCount)
-  let index = 0
-  for (let i = 0; i + 3 + laneCount <= bytes.length; i += 3 + laneCount) {
-    index += bytes.readUIntLE(i, 3)
-    for (let lane = 0; lane < laneCount; lane++) weights[index * laneCount + lane] = bytes.readInt8(i + 3 + lane)
+/** The weights of the features that have any, found by an open hash table: most of the dimensions are empty. */
+class WeightTable {
+  readonly #keys: Int32Array
+  readonly #rows: Int32Array
+  readonly #mask: number
+  readonly weights: Int16Array
+
+  constructor(rows: string, levels: readonly number[], columns: number) {
+    const features = [...readRows(rows, columns)]
+    const slots = 1 << Math.max(4, Math.ceil(Math.log2(features.length * 2 + 1)))
+    this.#mask = slots - 1
+    this.#keys = new Int32Array(slots).fill(-1)
+    this.#rows = new Int32Array(slots)
+    // The first row is that of unknown features.
+    this.weights = new Int16Array((features.length + 1) * columns)
+    features.forEach(({ index, codes }, i) => {
+      const row = (i + 1) * columns
+      for (let column = 0; column < columns; column++) this.weights[row + column] = decodeWeight(codes[column]!, levels)
+      const slot = this.#findSlot(index)
+      this.#keys[slot] = index
+      this.#rows[slot] = row
+    })
   }
-  return weights
+
+  /** Where the weights of a feature begin; 0 is a row of zeros. */
+  findRow(index: number): number {
+    return this.#rows[this.#findSlot(index)]!
+  }
+
+  #findSlot(index: number): number {
+    let slot = index & this.#mask
+    while (this.#keys[slot] !== -1 && this.#keys[slot] !== index) slot = (slot + 1) & this.#mask
+    return slot
+  }
 }
 
-export function packRows(weights: Int8Array, laneCount: number): string {
-  const chunks: Buffer[] = []
+const EMPTY_STEP = 255
+
+/** A weight is four bits: a sign and one of eight levels, the first of which is zero. */
+const decodeWeight = (code: number, levels: readonly number[]) => (code & 8 ? -levels[code & 7]! : levels[code & 7]!)
+
+function* readRows(rows: string, columns: number): Generator<{ index: number; codes: number[] }> {
+  const bytes = Buffer.from(rows, 'base64')
+  const size = Math.ceil(columns / 2)
+  let index = 0
+  let i = 0
+  while (i < bytes.length) {
+    const step = bytes[i++]!
+    index += step
+    if (step === EMPTY_STEP) continue
+    const codes: number[] = []
+    for (let column = 0; column < columns; column++)
+      codes.push((bytes[i + (column >> 1)]! >> (column & 1 ? 4 : 0)) & 15)
+    i += size
+    yield { index, codes }
+  }
+}
+
+/** Rows in the order of their index: the distance from the previous one, then two codes in each byte. */
+export function packRows(rows: readonly { index: number; codes: readonly number[] }[], columns: number): string {
+  const bytes: number[] = []
   let lastIndex = 0
-  for (let index = 0; index < DIMENSIONS; index++) {
-    let hasWeight = false
-    for (let lane = 0; lane < laneCount; lane++) hasWeight ||= weights[index * laneCount + lane] !== 0
-    if (!hasWeight) continue
-    const chunk = Buffer.alloc(3 + laneCount)
-    chunk.writeUIntLE(index - lastIndex, 0, 3)
-    for (let lane = 0; lane < laneCount; lane++) chunk.writeInt8(weights[index * laneCount + lane]!, 3 + lane)
-    chunks.push(chunk)
+  for (const { index, codes } of rows) {
+    let step = index - lastIndex
+    for (; step >= EMPTY_STEP; step -= EMPTY_STEP) bytes.push(EMPTY_STEP)
+    bytes.push(step)
+    for (let column = 0; column < columns; column += 2) bytes.push(codes[column]! | ((codes[column + 1] ?? 0) << 4))
     lastIndex = index
   }
-  return Buffer.concat(chunks).toString('base64')
+  return Buffer.from(bytes).toString('base64')
 }
 
 /** A hash of the weights, so that a quote that names its version can be replayed exactly. */
 export function computeVersion(model: Omit<RouterModel, 'routing_version' | 'trained'>): string {
-  return `linear-1.${createHash('sha256').update(JSON.stringify(model)).digest('hex').slice(0, 10)}`
+  return `linear-2.${createHash('sha256').update(JSON.stringify(model)).digest('hex').slice(0, 10)}`
 }

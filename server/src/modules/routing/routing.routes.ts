@@ -19,7 +19,7 @@ export function routingRoutes(app: App, advice: RouteAdvice) {
         tags: ['Routing'],
         summary: 'Which lane a run would take, at what price, and why',
         description:
-          'Free. The same input and routing_version always give the same lane, with the words that decided it and why not the others. The quote is a signed promise that POST /api/run honours.',
+          'Free. The same input and routing_version always give the same lane, with the words that decided it and why not the others. `constraints.priority` chooses among lanes that suit the task: by price, by measured latency or by verified success rate. The quote is a signed promise that POST /api/run honours.',
         body: RouteRequest,
         response: { 200: RouteResponse },
       },

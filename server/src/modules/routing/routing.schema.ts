@@ -98,7 +98,10 @@ export const RouteResponse = Type.Object(
         },
       ),
     ),
-    routing_version: Type.String(),
+    routing_version: Type.String({
+      description:
+        'The model, and with priority `fastest` or `quality` the frozen measurements too. The same input and version have the same answer.',
+    }),
     lane_mode: LaneMode,
   },
   { title: 'RouteResponse' },

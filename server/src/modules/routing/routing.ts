@@ -10,6 +10,7 @@ import {
   type RoutableLane,
   type RouteConstraints,
 } from './choose-lane.ts'
+import type { MeasurementSnapshot } from './measurements.ts'
 import { createRouter, type RouterModel } from './model.ts'
 
 /** The constraints of a request body. */
@@ -18,6 +19,8 @@ export type ConstraintsBody = { max_cost_usdc?: number; priority?: Priority; cat
 export type RoutingDeps = {
   /** Read again for each choice, because lanes can be paused and repriced. */
   catalog: { all(): readonly RoutableLane[]; fallback(): RoutableLane }
+  /** The newest frozen measurements; undefined before the first snapshot. */
+  measurements?: { current(): MeasurementSnapshot | undefined }
   /** Replaces the committed model in tests. */
   model?: RouterModel
 }
@@ -35,11 +38,11 @@ export type Routing = ReturnType<typeof createRouting>
 export function createRouting(deps: RoutingDeps) {
   const router = createRouter(deps.model ?? (trainedModel as RouterModel))
 
-  /** Deterministic: the same task, constraints, price list and model version give the same choice. */
+  /** Deterministic: the same task, constraints, price list and routing version give the same choice. */
   const choose = (
     request: LaneRequest,
     lanes: readonly RoutableLane[] = [...deps.catalog.all(), deps.catalog.fallback()],
-  ): LaneChoice | NoLaneFits => chooseLane(router, request, lanes)
+  ): LaneChoice | NoLaneFits => chooseLane(router, request, lanes, deps.measurements?.current())
 
   /** A category that no lane has is a mistake of the caller, not a limit that no lane meets. */
   const readLimits = (constraints?: ConstraintsBody): RouteConstraints => {

@@ -1064,6 +1064,12 @@ export type RhTenants = {
   kill_reason: string | null
 }
 
+export type RoutingSnapshots = {
+  hour: Date
+  version: string
+  lanes: unknown
+}
+
 export type RuleTraces = {
   tenant_id: string
   hash: string
@@ -1401,6 +1407,7 @@ export type DB = {
   rh_run_keys: RhRunKeys
   rh_runs: RhRuns
   rh_tenants: RhTenants
+  routing_snapshots: RoutingSnapshots
   rule_traces: RuleTraces
   run_history: RunHistory
   run_hours: RunHours
