@@ -1243,7 +1243,7 @@ export interface paths {
         put?: never;
         /**
          * Which lane a run would take, at what price, and why
-         * @description Free. The same input and routing_version always give the same lane, with the words that decided it and why not the others. The quote is a signed promise that POST /api/run honours. Takes an `X-API-Key` and needs none.
+         * @description Free. The same input and routing_version always give the same lane, with the words that decided it and why not the others. `constraints.priority` chooses among lanes that suit the task: by price, by measured latency or by verified success rate. The quote is a signed promise that POST /api/run honours. Takes an `X-API-Key` and needs none.
          */
         post: operations["route"];
         delete?: never;
@@ -5830,6 +5830,7 @@ export interface components {
                 expires_at: string;
                 signature: string;
             } | null;
+            /** @description The model, and with priority `fastest` or `quality` the frozen measurements too. The same input and version have the same answer. */
             routing_version: string;
             /** @description How the lanes of this service work: `offline` by rule, `live` with a model. An offline lane refuses a plain request for a translation or an image on POST /api/run and /api/loop, before payment. */
             lane_mode: "offline" | "live";
