@@ -76,7 +76,10 @@ export type TaskFeatures = {
   shapes: readonly string[]
 }
 
-const lastGeneration = new Int32Array(DIMENSIONS)
+/** The features of the current vector, in a table small enough for the processor's cache: slot by slot the index and the vector it was seen in. */
+const SEEN_SLOTS = 1 << 13
+const seen = new Int32Array(SEEN_SLOTS * 2)
+const MAX_VECTOR_FEATURES = SEEN_SLOTS / 2
 const indices = new Uint32Array(MAX_FEATURES)
 const weights = new Uint8Array(MAX_FEATURES)
 const origins = new Int16Array(MAX_FEATURES)
@@ -148,8 +151,14 @@ function endVector(): void {
 
 function addFeature(hash: number, weight: number, origin: number): void {
   const index = (hash ^ (hash >>> 12)) & (DIMENSIONS - 1)
-  if (lastGeneration[index] === generation || count === MAX_FEATURES) return
-  lastGeneration[index] = generation
+  if (count === MAX_FEATURES || count - starts[vectors]! === MAX_VECTOR_FEATURES) return
+  let slot = index & (SEEN_SLOTS - 1)
+  while (seen[2 * slot + 1] === generation) {
+    if (seen[2 * slot] === index) return
+    slot = (slot + 1) & (SEEN_SLOTS - 1)
+  }
+  seen[2 * slot] = index
+  seen[2 * slot + 1] = generation
   indices[count] = index
   weights[count] = weight
   origins[count] = origin

@@ -118,11 +118,9 @@ export function createRouter(model: RouterModel): Router {
       for (let i = features.starts[vector]!; i < features.starts[vector + 1]!; i++) {
         const row = rows[i]!
         if (row === 0) continue
-        let sum = 0
-        for (let lane = 0; lane < lanes.length; lane++) sum += weights[row + lane]!
         const origin = features.origins[i]!
         lifts[origin < 0 ? MAX_TOKENS - 1 - origin : origin]! +=
-          (weights[row + winner]! - sum / lanes.length) * features.weights[i]! * unit
+          (weights[row + winner]! - table.laneMeans[row / columns]!) * features.weights[i]! * unit
       }
     }
     const liftByName = new Map<string, number>()
@@ -155,36 +153,44 @@ export function createRouter(model: RouterModel): Router {
 
 /** The weights of the features that have any, found by an open hash table: most of the dimensions are empty. */
 class WeightTable {
-  readonly #keys: Int32Array
-  readonly #rows: Int32Array
+  /** Slot by slot the feature's index plus one, 0 for an empty slot, and where its weights begin. */
+  readonly #slots: Int32Array
   readonly #mask: number
-  readonly weights: Int16Array
+  readonly weights: Int8Array
+  /** The mean of a row's weights over the lanes. */
+  readonly laneMeans: Float64Array
 
   constructor(rows: string, levels: readonly number[], columns: number) {
     const features = [...readRows(rows, columns)]
     const slots = 1 << Math.max(4, Math.ceil(Math.log2(features.length * 2 + 1)))
     this.#mask = slots - 1
-    this.#keys = new Int32Array(slots).fill(-1)
-    this.#rows = new Int32Array(slots)
+    this.#slots = new Int32Array(2 * slots)
     // The first row is that of unknown features.
-    this.weights = new Int16Array((features.length + 1) * columns)
+    this.weights = new Int8Array((features.length + 1) * columns)
+    this.laneMeans = new Float64Array(features.length + 1)
     features.forEach(({ index, codes }, i) => {
       const row = (i + 1) * columns
-      for (let column = 0; column < columns; column++) this.weights[row + column] = decodeWeight(codes[column]!, levels)
+      let sum = 0
+      for (let column = 0; column < columns; column++) {
+        const weight = decodeWeight(codes[column]!, levels)
+        this.weights[row + column] = weight
+        if (column < columns - 1) sum += weight
+      }
+      this.laneMeans[i + 1] = sum / (columns - 1)
       const slot = this.#findSlot(index)
-      this.#keys[slot] = index
-      this.#rows[slot] = row
+      this.#slots[2 * slot] = index + 1
+      this.#slots[2 * slot + 1] = row
     })
   }
 
   /** Where the weights of a feature begin; 0 is a row of zeros. */
   findRow(index: number): number {
-    return this.#rows[this.#findSlot(index)]!
+    return this.#slots[2 * this.#findSlot(index) + 1]!
   }
 
   #findSlot(index: number): number {
     let slot = index & this.#mask
-    while (this.#keys[slot] !== -1 && this.#keys[slot] !== index) slot = (slot + 1) & this.#mask
+    while (this.#slots[2 * slot] !== 0 && this.#slots[2 * slot] !== index + 1) slot = (slot + 1) & this.#mask
     return slot
   }
 }

@@ -40,6 +40,15 @@ export function splitSegments(text: string): Segment[] {
   let followsColon = false
   let lineStart = 0
 
+  let nextSign = -1
+  /** The next sign from here on. It is kept, so that many lines before one sign do not search for it again and again. */
+  const findSign = (from: number): number => {
+    if (nextSign >= from) return nextSign
+    SIGNS.lastIndex = from
+    nextSign = SIGNS.exec(text)?.index ?? Number.POSITIVE_INFINITY
+    return nextSign
+  }
+
   const addSentence = (from: number, to: number, quoted: boolean): void => {
     let start = from
     let end = to
@@ -65,19 +74,24 @@ export function splitSegments(text: string): Segment[] {
     const isQuotedLine = text.charCodeAt(start) === 62
     let from = start
     let startsQuoted = isQuoted || isQuotedLine
-    for (let i = start; i < end; i++) {
+    const cut = (at: number) => {
+      addSentence(from, at, startsQuoted)
+      from = at
+      startsQuoted = isQuoted || isQuotedLine
+    }
+    // A pattern finds the few signs that matter faster than a loop over all characters.
+    let next = start
+    for (;;) {
+      const i = Math.min(end, findSign(next))
+      next = i + 1
+      for (let at = findLongCut(text, from, i); at < i; at = findLongCut(text, from, i)) cut(at + 1)
+      if (i === end) break
       const code = text.charCodeAt(i)
-      const length = i - from
-      // Most characters end nothing and are passed over at once.
-      if (((code > QUESTION && code < 0xab) || code === SPACE) && length < MAX_SENTENCE_CHARACTERS) continue
       if (code === QUOTE || code === 0x201c || code === 0x201d || code === 0xab || code === 0xbb) {
         isQuoted = !isQuoted
         if (i === from) startsQuoted = isQuoted || isQuotedLine
       }
-      if (!endsSegment(text, i, code, end, length)) continue
-      addSentence(from, i + 1, startsQuoted)
-      from = i + 1
-      startsQuoted = isQuoted || isQuotedLine
+      if (endsSegment(text, i, code, end, i - from)) cut(i + 1)
     }
     addSentence(from, end, startsQuoted)
   }
@@ -104,8 +118,18 @@ export function splitSegments(text: string): Segment[] {
   return segments.filter(({ start, end }) => end > start)
 }
 
+/** Signs that may end a sentence, and quotation marks. */
+const SIGNS = /[!".:?«»“”؟।。！：？]/g
+
+/** Where a sentence that is too long is cut: at the first space behind the limit, or at twice the limit. */
+function findLongCut(text: string, from: number, end: number): number {
+  const limit = Math.min(end, from + 2 * MAX_SENTENCE_CHARACTERS)
+  for (let i = from + MAX_SENTENCE_CHARACTERS; i < limit; i++) if (text.charCodeAt(i) === SPACE) return i
+  return limit
+}
+
 function endsSegment(text: string, i: number, code: number, end: number, length: number): boolean {
-  if (length >= MAX_SENTENCE_CHARACTERS && (code === SPACE || length >= 2 * MAX_SENTENCE_CHARACTERS)) return true
+  if (length >= 2 * MAX_SENTENCE_CHARACTERS) return true
   if (code === COLON) return length >= MIN_BEFORE_COLON && text.charCodeAt(i + 1) <= SPACE
   if (code === FULL_STOP || code === EXCLAMATION || code === QUESTION || code === ARABIC_QUESTION)
     return i + 1 >= end || text.charCodeAt(i + 1) <= SPACE
