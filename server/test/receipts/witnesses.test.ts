@@ -22,7 +22,7 @@ import { createCheckpointSubmission } from '../../src/modules/receipts/submit-ch
 import { createReceiptsFixture, createTestDatabase, ORIGIN, silent, testKeys } from './helpers.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-witnesses-'))
-const TIMEOUT_MS = 400
+const TIMEOUT_MS = 2_000
 let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
 let servers: Server[] = []
 let folders = 0
