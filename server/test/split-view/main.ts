@@ -36,9 +36,10 @@ if (process.send) {
   const failures = new Map<string, string[]>(names.map((name) => [name, []]))
   const exits = Array.from({ length: processes }, (_, i) => {
     const child = fork(fileURLToPath(import.meta.url), [String(i + 1), String(processes)])
-    child.on('message', ({ name, failures: more }: { name: string; failures: string[] }) =>
-      failures.get(name)!.push(...more),
-    )
+    child.on('message', ({ name, failures: more }: { name: string; failures: string[] }) => {
+      failures.get(name)!.push(...more)
+      console.log(`process ${i + 1} of ${processes}: ${name} done, ${more.length} failures`)
+    })
     return new Promise<number>((finish) => child.on('exit', (code) => finish(code ?? 1)))
   })
   const codes = await Promise.all(exits)
