@@ -42,6 +42,7 @@ export function composeBrokerage(context: AppContext, parts: BrokerageParts) {
     clock,
     calendar: { marketState, nextOpen, lastSession },
     readBasis,
+    readShare: basis.getPreviewShare,
     settings: readBrokerSettings(config),
   })
 

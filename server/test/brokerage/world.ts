@@ -77,7 +77,10 @@ export async function openWorld(options: WorldOptions = {}) {
     const reading = basisReadings.get(symbol)
     return reading && { ...reading, asOf: clock.now() }
   }
-  const market = options.market === 'simulated' ? createSimulatedMarket({ calendar, readBasis }) : manualMarket
+  const market =
+    options.market === 'simulated'
+      ? createSimulatedMarket({ calendar, readBasis, readShare: () => undefined })
+      : manualMarket
 
   const counter = {
     isOn: false,

@@ -29,7 +29,14 @@ const readBasis = async (symbol: string) => {
   return wrapper && toRwaReading(wrapper, buildPreviewReading(wrapper, coverage.bandBps, clock.now()))
 }
 const open = (settings: BrokerSettings) =>
-  openBrokers({ db: database.db, clock, calendar: { marketState, nextOpen, lastSession }, readBasis, settings })
+  openBrokers({
+    db: database.db,
+    clock,
+    calendar: { marketState, nextOpen, lastSession },
+    readBasis,
+    readShare: () => undefined,
+    settings,
+  })
 
 const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .privateKey.export({ format: 'pem', type: 'pkcs8' })

@@ -5,7 +5,7 @@ import type { Db } from '../../platform/db.ts'
 import { createAlpacaBroker } from './alpaca.ts'
 import { createCoinbaseBroker } from './coinbase.ts'
 import { createPaperBroker } from './paper/paper-broker.ts'
-import type { Calendar, ReadBasis } from './paper/paper-market.ts'
+import type { Calendar, ReadBasis, ReadShare } from './paper/paper-market.ts'
 import { createPaperStore } from './paper/paper-store.ts'
 import { createSimulatedMarket } from './paper/simulated-market.ts'
 import { createRobinhoodCryptoBroker } from './robinhood-crypto.ts'
@@ -19,7 +19,14 @@ export type BrokerSettings = {
   tenants: readonly string[]
 }
 
-export type BrokerDeps = { db: Db; clock: Clock; calendar: Calendar; readBasis: ReadBasis; settings: BrokerSettings }
+export type BrokerDeps = {
+  db: Db
+  clock: Clock
+  calendar: Calendar
+  readBasis: ReadBasis
+  readShare: ReadShare
+  settings: BrokerSettings
+}
 
 const OPENING_CASH_MICRO = 100_000_000_000n
 const ADVANCE_BATCH_SIZE = 100
@@ -27,8 +34,8 @@ const ADVANCE_BATCH_SIZE = 100
 const PAPER_TYPES: readonly InstrumentType[] = ['equity', 'perp', 'rwa', 'earn', 'spend']
 const COINBASE_PAPER_TYPES: readonly InstrumentType[] = ['crypto']
 
-export function openBrokers({ db, clock, calendar, readBasis, settings }: BrokerDeps) {
-  const market = createSimulatedMarket({ calendar, readBasis })
+export function openBrokers({ db, clock, calendar, readBasis, readShare, settings }: BrokerDeps) {
+  const market = createSimulatedMarket({ calendar, readBasis, readShare })
   const createPaper = (venue: string, types: readonly InstrumentType[]) =>
     createPaperBroker({
       venue,

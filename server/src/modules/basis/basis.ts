@@ -26,7 +26,13 @@ import { buildPreviewPoints, type History, type HistoryQuery, planHistory, toHis
 import { type AssetState, createIngest, type IngestStore, type WindowStatusChange } from './ingest.ts'
 import { createIssuedAttestations, type IssuedAttestation, type IssuedAttestationsDeps } from './issued-attestations.ts'
 import type { Fetch } from './poll-source.ts'
-import { buildPreviewReading, PREVIEW_INTERVAL_MS, previewIntervalStart } from './preview.ts'
+import {
+  buildPreviewReading,
+  PREVIEW_INTERVAL_MS,
+  type PreviewShare,
+  previewIntervalStart,
+  previewShare,
+} from './preview.ts'
 import type { CoveredWrapper, PriceSource } from './price-source.ts'
 import { attestationUrl, type PublishedQuote, type PublishedReading, type Reading } from './quote.ts'
 import { MINUTE_MS, STALE_MS } from './staleness.ts'
@@ -214,6 +220,12 @@ export function createBasis(deps: BasisDeps) {
     /** The quote as JSON, serialised once per reading instead of once per request. */
     prepareQuote: (symbol: string, chain?: string): PreparedResponse =>
       currentReading(findWrapper(symbol, chain)).quoteResponse,
+
+    /** The share in the illustrative market that previews are about; undefined when no wrapper of it is covered. */
+    getPreviewShare(underlying: string, at: Date): PreviewShare | undefined {
+      const wrapper = coverage.wrappers.find((covered) => covered.underlying === underlying)
+      return wrapper && previewShare(underlying, wrapper.previewPrice, at)
+    },
 
     getBoard(chain?: string): Board {
       const wrappers =

@@ -12,7 +12,15 @@ import type { Multiplier } from './multiplier.ts'
 import { clamp, isPrice, roundTo } from './price-math.ts'
 import type { CoveredWrapper, FetchRecord, SourcedObservation } from './price-source.ts'
 import { creationState, issuanceTowardParity } from './primary-market.ts'
-import { type Backing, computeBasis, PRICE_DECIMALS, type Reading, USD_DECIMALS } from './quote.ts'
+import {
+  type Backing,
+  computeBasis,
+  NO_BORROW_REASON,
+  NO_BORROW_SOURCE,
+  PRICE_DECIMALS,
+  type Reading,
+  USD_DECIMALS,
+} from './quote.ts'
 import { deriveReference, type Reference, type ReferencePrint } from './reference.ts'
 import { findNewest, MINUTE_MS } from './staleness.ts'
 import { underlyingState } from './underlying-state.ts'
@@ -112,7 +120,7 @@ export function measure({ wrapper, observations, rejected, state, bandBps, at }:
       reference_source: reference.label,
       ...basis,
       effective_float: { near_reference_usd: roundTo(depth.nearUsd, USD_DECIMALS), band_bps: bandBps, confidence },
-      borrow: { available: false, rate_apr: null, source: null },
+      borrow: NO_BORROW_SOURCE,
       underlying_state: underlying.state,
       primary_market: {
         creation,
@@ -223,5 +231,5 @@ function describeReading(inputs: DescriptionInputs): string[] {
   const ageMinutes = Math.floor((at.getTime() - market.publishedAt.getTime()) / MINUTE_MS)
   if (ageMinutes >= 1) notes.push(`The market price is ${ageMinutes} minute(s) old.`)
   for (const note of [underlying.note, creationNote]) if (note) notes.push(note)
-  return [...notes, ...reasons]
+  return [...notes, NO_BORROW_REASON, ...reasons]
 }

@@ -43,6 +43,11 @@ export type Reading = {
   records: readonly FetchRecord[]
 }
 
+/** No source of borrow rates is read: nothing is claimed about borrowing, and the reading says so. */
+export const NO_BORROW_SOURCE: Quote['borrow'] = { available: false, rate_apr: null, source: null }
+export const NO_BORROW_REASON =
+  'No source of borrow rates is configured, so nothing is known about borrowing this wrapper.'
+
 /** A reading as it is served: with the address of its attestation. */
 export type PublishedQuote = Quote & { attestation_url: string }
 export type PublishedReading = Reading & { quote: PublishedQuote }

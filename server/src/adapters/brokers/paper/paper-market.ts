@@ -34,6 +34,9 @@ export type Calendar = {
 
 export type ReadBasis = (symbol: string) => Promise<RwaReading | undefined>
 
+/** The price of a share in the market that basis previews are about; undefined when they have no such share. */
+export type ReadShare = (symbol: string, at: Date) => { price: number; pricedAt: Date } | undefined
+
 /** The market at one moment, as the engine sees it. */
 export type MarketSnapshot = {
   at: number

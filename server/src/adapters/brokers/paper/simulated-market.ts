@@ -8,16 +8,25 @@ import {
   type RwaReading,
 } from '../../../modules/brokerage/broker.ts'
 import { hashToNumber } from './matching.ts'
-import type { Calendar, CorporateAction, Listing, MarketQuote, PaperMarket, ReadBasis } from './paper-market.ts'
+import type {
+  Calendar,
+  CorporateAction,
+  Listing,
+  MarketQuote,
+  PaperMarket,
+  ReadBasis,
+  ReadShare,
+} from './paper-market.ts'
 
 /**
- * The default market of the paper broker: the price list in `data/brokerage/prices.json` with prices that move by a fixed
- * function of time, tokenised equities at their basis reading, and merchants at par. Nothing is random: the same time
- * gives the same price.
+ * The default market of the paper broker: tokenised equities at their basis reading, their shares at the reference of
+ * basis previews, everything else by the price list in `data/brokerage/prices.json` with prices that move by a fixed
+ * function of time, and merchants at par. Nothing is random: the same time gives the same price.
  */
 export type SimulatedMarketDeps = {
   calendar: Calendar
   readBasis: ReadBasis
+  readShare: ReadShare
   file?: URL
 }
 
@@ -96,8 +105,9 @@ export function createSimulatedMarket(deps: SimulatedMarketDeps): PaperMarket {
     // Outside the session the last price of the previous one applies.
     const pricedAt = session === 'open' || session === 'always' ? at : deps.calendar.lastSession(at).close
     const listing = toListing(entry)
-    const offsetPpm = priceOffsetPpm(entry.follows ?? entry.symbol, entry.sigma_bps, pricedAt.getTime())
-    const mark = roundToTick((parseListDecimal(entry.price) * (1_000_000n + offsetPpm)) / 1_000_000n, listing.tickE8)
+    const share = entry.type === 'equity' ? deps.readShare(entry.symbol, at) : undefined
+    const priceE8 = share ? parseListDecimal(share.price.toFixed(8)) : listPriceE8(entry, pricedAt)
+    const mark = roundToTick(priceE8, listing.tickE8)
     return {
       ...spreadAround(mark, entry.spread_bps, listing.tickE8),
       symbol: entry.symbol,
@@ -131,6 +141,11 @@ export function createSimulatedMarket(deps: SimulatedMarketDeps): PaperMarket {
         : []
     },
   }
+}
+
+function listPriceE8(entry: PriceListEntry, at: Date): bigint {
+  const offsetPpm = priceOffsetPpm(entry.follows ?? entry.symbol, entry.sigma_bps, at.getTime())
+  return (parseListDecimal(entry.price) * (1_000_000n + offsetPpm)) / 1_000_000n
 }
 
 /** The difference from the list price at this moment, in millionths, within half the daily range. */
