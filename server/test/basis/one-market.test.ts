@@ -1,12 +1,20 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { spreadAround } from '../../src/adapters/brokers/paper/simulated-market.ts'
 import { loadCoverage } from '../../src/modules/basis/coverage.ts'
 import { WINDOW_STATUSES } from '../../src/modules/basis/window-score.ts'
+import { numberFromE8 } from '../../src/modules/brokerage/broker.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestClock } from '../clock.ts'
 import { createTestDatabase, startService, type TestService } from '../harness.ts'
 import { type BasisNode, openBasisNode } from './basis-node.ts'
 
 const HOUR = 3_600_000
+const PRICE_LIST = new URL('../../data/brokerage/prices.json', import.meta.url)
+const { listings } = JSON.parse(readFileSync(PRICE_LIST, 'utf8')) as {
+  listings: { symbol: string; spread_bps: number }[]
+}
+const SPREADS = new Map(listings.map(({ symbol, spread_bps }) => [symbol, spread_bps]))
 
 describe('the paper broker and the basis preview', () => {
   const clock = createTestClock('2026-11-16T15:31:40.000Z')
@@ -18,13 +26,17 @@ describe('the paper broker and the basis preview', () => {
   }, 120_000)
   afterAll(() => service?.close())
 
-  /** What the broker says that a unit is worth, in the terms that a person is asked to approve. */
-  const brokerMark = async (instrument_type: string, symbol: string) => {
+  /** At how much the broker sells a unit, in the terms that a person is asked to approve. */
+  const brokerAsk = async (instrument_type: string, symbol: string) => {
     const order = { tenant_id: tenant.tenantId, symbol, instrument_type, side: 'buy', quantity: 8 }
     const { status, body, text } = await service.post('/api/rh/run', order, tenant.headers)
     expect([status, text]).toEqual([202, expect.any(String)])
     return body.approval.quote.price as number
   }
+  /** What a buyer pays when the market is at this price: half the spread more, on the next tick. */
+  const askAt = (price: number, spreadBps: number, tickE8: bigint) =>
+    numberFromE8(spreadAround(BigInt(Math.round(price * 1e8)), spreadBps, tickE8).askE8)
+  const askOfShare = (price: number, share: string) => askAt(price, SPREADS.get(share)!, 1_000_000n)
   const basisQuote = async (symbol: string) => (await service.get(`/api/basis/v1/quote/${symbol}`)).body
 
   test.each([
@@ -38,25 +50,26 @@ describe('the paper broker and the basis preview', () => {
     const wrappers = loadCoverage().symbols.filter(({ symbol }) => /x$|c$/.test(symbol))
     const shares = ['AAPL', 'TSLA', 'NVDA', 'SPY', 'QQQ']
     for (const share of shares) {
-      const mark = await brokerMark('equity', share)
+      const ask = await brokerAsk('equity', share)
       const references = await Promise.all(
         wrappers.filter(({ underlying }) => underlying === share).map(({ symbol }) => basisQuote(symbol)),
       )
       expect(references.length).toBeGreaterThan(0)
-      for (const quote of references) expect([quote.underlying_state, quote.reference_price]).toEqual([state, mark])
+      for (const quote of references)
+        expect([quote.underlying_state, askOfShare(quote.reference_price, share)]).toEqual([state, ask])
     }
     for (const symbol of ['TSLAx', 'AAPLc'])
-      expect(await brokerMark('rwa', symbol)).toBe((await basisQuote(symbol)).wrapper_price)
+      expect(await brokerAsk('rwa', symbol)).toBe(askAt((await basisQuote(symbol)).wrapper_price, 10, 10_000n))
   })
 
   test('move together: the price of another minute is another, at both', async () => {
     const prices: [number, number][] = []
     for (const at of ['2026-11-16T15:00:00.000Z', '2026-11-16T17:00:00.000Z', '2026-11-16T19:00:00.000Z']) {
       clock.set(at)
-      prices.push([await brokerMark('equity', 'AAPL'), (await basisQuote('AAPLx')).reference_price])
+      prices.push([await brokerAsk('equity', 'AAPL'), (await basisQuote('AAPLx')).reference_price])
     }
-    expect(new Set(prices.map(([mark]) => mark)).size).toBe(3)
-    for (const [mark, reference] of prices) expect(mark).toBe(reference)
+    expect(new Set(prices.map(([ask]) => ask)).size).toBe(3)
+    for (const [ask, reference] of prices) expect(ask).toBe(askOfShare(reference, 'AAPL'))
   })
 })
 

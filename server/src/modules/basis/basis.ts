@@ -58,7 +58,13 @@ export type BasisDeps = {
 export type Basis = ReturnType<typeof createBasis>
 
 /** A reading with its quote as JSON, valid until a newer reading arrives or it becomes stale. */
-type CachedReading = { reading: PublishedReading; quoteResponse: PreparedResponse; validUntil: number }
+type CachedReading = {
+  reading: PublishedReading
+  quoteResponse: PreparedResponse
+  /** A preview is not served before its time: a clock may be set back. */
+  validFrom: number
+  validUntil: number
+}
 
 /** Bodies and attestations that nobody asked for take most of the space, so they are pruned sooner than the figures of a reading. */
 const BODY_RETENTION_MS = 30 * 24 * 60 * MINUTE_MS
@@ -146,7 +152,8 @@ export function createBasis(deps: BasisDeps) {
   const currentReading = (wrapper: CoveredWrapper): CachedReading => {
     const now = clock.now()
     const cachedReading = cache.get(wrapper.asset)
-    if (cachedReading && now.getTime() < cachedReading.validUntil) return cachedReading
+    const time = now.getTime()
+    if (cachedReading && cachedReading.validFrom <= time && time < cachedReading.validUntil) return cachedReading
     const state = states.get(wrapper.asset)
     const staleAt = state?.reading ? Date.parse(state.reading.quote.as_of) + STALE_MS : 0
     const live = state?.reading && now.getTime() < staleAt ? state.reading : undefined
@@ -156,6 +163,7 @@ export function createBasis(deps: BasisDeps) {
     const current: CachedReading = {
       reading,
       quoteResponse: prepareResponse(JSON.stringify(reading.quote)),
+      validFrom: live ? 0 : previewIntervalStart(now).getTime(),
       validUntil: live ? staleAt : previewIntervalStart(now).getTime() + PREVIEW_INTERVAL_MS,
     }
     cache.set(wrapper.asset, current)
