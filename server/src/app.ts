@@ -36,7 +36,7 @@ import { ledgerRoutes } from './modules/ledger/ledger.routes.ts'
 import { createLedger } from './modules/ledger/ledger.ts'
 import { createPayouts } from './modules/ledger/payouts.ts'
 import { createWallets } from './modules/ledger/wallets.ts'
-import { developmentRoutes, facilitatorRoutes } from './modules/payments/dev.routes.ts'
+import { developmentRoutes, FAUCET_PATH, facilitatorRoutes } from './modules/payments/dev.routes.ts'
 import { paymentsRoutes } from './modules/payments/payments.routes.ts'
 import { createPayments } from './modules/payments/payments.ts'
 import { createPayoutRail } from './modules/payments/payout-rail.ts'
@@ -425,7 +425,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       port: config.METRICS_PORT,
       isProduction: config.NODE_ENV === 'production',
     })
-    app.get('/', { config: { unmetered: true } }, async (_request, reply) => reply.redirect('/docs'))
+    const hasDevelopmentRoutes = chain.dev !== undefined && config.NODE_ENV !== 'production'
+    // A person gets the start page; programs get the documentation, as before there was one.
+    app.get('/', { config: { unmetered: true } }, async (request, reply) => {
+      const isBrowser = request.headers.accept?.includes('text/html') === true && existsSync(findDashboard())
+      return reply.header('vary', 'accept').redirect(isBrowser ? '/dashboard' : '/docs')
+    })
     composeDocumentation(app, publicUrl)
     staticFileRoutes(app, {
       base: '/dashboard',
@@ -437,6 +442,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     tenantsRoutes(app, tenants, {
       perHour: limits.anonymousPerMinute === 0 ? 0 : config.RATE_LIMIT_ONBOARD_PER_HOUR,
       invitation: config.ONBOARD_INVITATION,
+      faucet: hasDevelopmentRoutes ? FAUCET_PATH : undefined,
     })
     billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
     runsRoutes(app, {
@@ -479,7 +485,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     if (chain.dev) {
       const { facilitator, ...development } = chain.dev
-      if (config.NODE_ENV !== 'production') developmentRoutes(app, { ...development, asset, network: 'eip155:8453' })
+      if (hasDevelopmentRoutes) developmentRoutes(app, { ...development, asset, network: 'eip155:8453' })
       facilitatorRoutes(app, facilitator)
     }
 

@@ -1,24 +1,56 @@
-import { type ComponentType, useEffect, useRef } from 'react'
-import { AccountPage } from './account/account-page.tsx'
-import { BasisPage } from './basis/basis-page.tsx'
+import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { ErrorBoundary } from './components/error-boundary.tsx'
+import { NotFoundPage } from './components/not-found.tsx'
+import { ThemeSelect } from './components/theme-select.tsx'
+import { MutedText } from './components/ui.tsx'
 import { UnreachableBanner } from './components/unreachable-banner.tsx'
-import { OverviewPage } from './overview/overview-page.tsx'
-import { ReceiptsPage } from './receipts/receipts-page.tsx'
-import { VerifyPage } from './receipts/verify-page.tsx'
 import { parseRoute, type Route, routeHref, useHash } from './route.ts'
+import { StartPage } from './start/start-page.tsx'
 
-const pages: { name: string; title: string; Page: ComponentType<{ route: Route }> }[] = [
-  { name: 'overview', title: 'Overview', Page: OverviewPage },
-  { name: 'receipts', title: 'Receipts', Page: ReceiptsPage },
-  { name: 'verify', title: 'Verify', Page: VerifyPage },
-  { name: 'basis', title: 'Basis', Page: BasisPage },
-  { name: 'account', title: 'Account', Page: AccountPage },
+type Page = { name: string; title: string; Page: ComponentType<{ route: Route }> }
+
+/** The first page is part of the first script; every other page is loaded when it is opened. */
+const startPage: Page = { name: 'start', title: 'Start', Page: StartPage }
+const pages: Page[] = [
+  startPage,
+  {
+    name: 'playground',
+    title: 'Playground',
+    Page: lazy(async () => ({ default: (await import('./playground/playground-page.tsx')).PlaygroundPage })),
+  },
+  {
+    name: 'overview',
+    title: 'Overview',
+    Page: lazy(async () => ({ default: (await import('./overview/overview-page.tsx')).OverviewPage })),
+  },
+  {
+    name: 'receipts',
+    title: 'Receipts',
+    Page: lazy(async () => ({ default: (await import('./receipts/receipts-page.tsx')).ReceiptsPage })),
+  },
+  {
+    name: 'verify',
+    title: 'Verify',
+    Page: lazy(async () => ({ default: (await import('./receipts/verify-page.tsx')).VerifyPage })),
+  },
+  {
+    name: 'basis',
+    title: 'Basis',
+    Page: lazy(async () => ({ default: (await import('./basis/basis-page.tsx')).BasisPage })),
+  },
+  {
+    name: 'account',
+    title: 'Account',
+    Page: lazy(async () => ({ default: (await import('./account/account-page.tsx')).AccountPage })),
+  },
 ]
 
 export function App() {
-  const route = parseRoute(useHash())
-  const { name: current, title, Page } = pages.find(({ name }) => name === route.page) ?? pages[0]!
-  const location = [current, ...route.segments].join('/')
+  const hash = useHash()
+  const route = parseRoute(hash)
+  const current = route.page === '' ? startPage : pages.find(({ name }) => name === route.page)
+  const location = [current?.name ?? route.page, ...route.segments].join('/')
+  const title = current?.title ?? 'Page not found'
   const mainRef = useRef<HTMLElement>(null)
   const focusedLocation = useRef(location)
   useEffect(() => {
@@ -35,24 +67,48 @@ export function App() {
       <button type="button" className="skip-link" onClick={() => mainRef.current?.focus()}>
         Skip to content
       </button>
-      <header className="page-header">
-        <a className="brand" href={routeHref(['overview'])}>
-          <img src={`${import.meta.env.BASE_URL}icon.svg`} alt="" width="24" height="24" />
-          Countersign
-        </a>
-        <nav aria-label="Pages">
-          {pages.map(({ name, title: label }) => (
-            <a key={name} href={routeHref([name])} aria-current={name === current ? 'page' : undefined}>
-              {label}
-            </a>
-          ))}
-          <a href="/docs">API</a>
-        </nav>
-      </header>
+      {/* A new address closes the menu of narrow screens. */}
+      <PageHeader key={hash} current={current?.name} />
       <UnreachableBanner />
       <main ref={mainRef} tabIndex={-1}>
-        <Page route={route} />
+        <ErrorBoundary key={location}>
+          <Suspense fallback={<MutedText>Loading…</MutedText>}>
+            {current ? <current.Page route={route} /> : <NotFoundPage address={location} />}
+          </Suspense>
+        </ErrorBoundary>
       </main>
     </>
+  )
+}
+
+function PageHeader({ current }: { current: string | undefined }) {
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  return (
+    <header className="page-header">
+      <a className="brand" href={routeHref(['start'])}>
+        <img src={`${import.meta.env.BASE_URL}icon.svg`} alt="" width="24" height="24" />
+        Countersign
+      </a>
+      <button
+        type="button"
+        className="secondary menu-button"
+        aria-expanded={isMenuOpen}
+        aria-controls="menu"
+        onClick={() => setMenuOpen(!isMenuOpen)}
+      >
+        Menu
+      </button>
+      <div id="menu" className="menu" data-open={isMenuOpen}>
+        <nav aria-label="Pages">
+          {pages.map(({ name, title }) => (
+            <a key={name} href={routeHref([name])} aria-current={name === current ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+          <a href="/docs">Docs</a>
+        </nav>
+        <ThemeSelect />
+      </div>
+    </header>
   )
 }

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest'
 import {
   formatCount,
   formatDuration,
+  formatLocalTime,
   formatMilliseconds,
   formatPercent,
+  formatRelativeTime,
   formatSigned,
   formatTime,
   formatUsdc,
@@ -36,7 +38,7 @@ test('only positive figures get a plus sign', () => {
   ])
 })
 
-test('times are shown in UTC without fractions of a second', () => {
+test('the exact time is in UTC without fractions of a second', () => {
   expect(formatTime('2026-11-15T12:30:45.123Z')).toBe('2026-11-15 12:30:45 UTC')
   expect(formatTime('2026-11-15T12:30:45Z')).toBe('2026-11-15 12:30:45 UTC')
 })
@@ -50,4 +52,26 @@ test('a duration changes its unit with its length', () => {
     '48 h',
     '2 days',
   ])
+})
+
+test('a time is shown where the reader is, and what is no time as it is', () => {
+  expect(formatLocalTime('2026-11-15T23:30:45.123Z', 'Europe/Berlin')).toBe('16 Nov 2026, 00:30')
+  expect(formatLocalTime('2026-11-15T23:30:45.123Z', 'America/New_York')).toBe('15 Nov 2026, 18:30')
+  expect(formatLocalTime('<b>never</b>')).toBe('<b>never</b>')
+})
+
+test('a relative time is in the largest unit that fits, before and after now', () => {
+  const at = '2026-11-15T12:00:00Z'
+  const after = (seconds: number) => formatRelativeTime(at, Date.parse(at) + seconds * 1000)
+  expect([59, 60, 3599, 3600, 86_399, 86_400, 5_184_000].map(after)).toEqual([
+    'just now',
+    '1 min. ago',
+    '59 min. ago',
+    '1 hr. ago',
+    '23 hr. ago',
+    '1 day ago',
+    '2 mo. ago',
+  ])
+  expect([-30, -60, -7200].map(after)).toEqual(['in less than a minute', 'in 1 min.', 'in 2 hr.'])
+  expect(formatRelativeTime('never', 0)).toBe('')
 })

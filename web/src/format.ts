@@ -1,4 +1,4 @@
-/** Numbers and times for display. Times are always UTC, so that every reader sees the same. */
+/** Numbers and times for display. */
 export const NO_VALUE = '–'
 
 export const formatUsdc = (amount: number) => `${amount.toLocaleString('en-US', { maximumFractionDigits: 6 })} USDC`
@@ -12,7 +12,41 @@ export const formatMilliseconds = (value: number | null) =>
 
 export const formatSigned = (value: number, digits = 2) => `${value > 0 ? '+' : ''}${value.toFixed(digits)}`
 
+/** The exact time, the same for every reader. */
 export const formatTime = (iso: string) => iso.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC')
+
+/** The time where the reader is, or in the time zone given. */
+export function formatLocalTime(iso: string, timeZone?: string): string {
+  const at = new Date(iso)
+  if (Number.isNaN(at.getTime())) return iso
+  return at.toLocaleString('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone,
+  })
+}
+
+const MINUTE_MS = 60_000
+const relativeTime = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' })
+
+export function formatRelativeTime(iso: string, nowMs: number): string {
+  const differenceMs = Date.parse(iso) - nowMs
+  const minutes = Math.abs(differenceMs) / MINUTE_MS
+  if (Number.isNaN(minutes)) return ''
+  if (minutes < 1) return differenceMs > 0 ? 'in less than a minute' : 'just now'
+  const [amount, unit]: [number, Intl.RelativeTimeFormatUnit] =
+    minutes < 60
+      ? [minutes, 'minute']
+      : minutes < 60 * 24
+        ? [minutes / 60, 'hour']
+        : minutes < 60 * 24 * 60
+          ? [minutes / 60 / 24, 'day']
+          : [minutes / 60 / 24 / 30, 'month']
+  return relativeTime.format(Math.sign(differenceMs) * Math.floor(amount), unit)
+}
 
 export function formatDuration(seconds: number | null): string {
   if (seconds === null) return NO_VALUE

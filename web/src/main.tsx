@@ -3,7 +3,10 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { jwksQuery, queryClient } from './api.ts'
 import { App } from './app.tsx'
+import { applyTheme, readTheme } from './theme.ts'
 import './style.css'
+
+applyTheme(readTheme())
 
 void queryClient.prefetchQuery(jwksQuery)
 

@@ -4553,6 +4553,8 @@ export interface components {
             required: string[];
             optional: string[];
             steps: string[];
+            /** @description Where test USDC comes from on a development chain; null where the money is real. */
+            faucet: string | null;
         };
         OutputCheck: {
             name: string;
@@ -7854,7 +7856,8 @@ export interface operations {
                      *       ],
                      *       "steps": [
                      *         "step"
-                     *       ]
+                     *       ],
+                     *       "faucet": "faucet"
                      *     }
                      */
                     "application/json": components["schemas"]["OnboardingGuide"];

@@ -18,13 +18,14 @@ test('without a session the page is the sign-in form, whatever the section', () 
   expect(renderHtml(page('#/account'))).toContain('type="password"')
 })
 
-test('the URL selects the section, and an unknown one is the control tower', () => {
+test('the URL selects the section, without one it is the control tower, and an unknown one says so', () => {
   queryClient.setQueryData(['session'], me)
   const currentTab = (hash: string) => /aria-current="page"[^>]*>([^<]*)</.exec(renderHtml(page(hash)))?.[1]
   expect(currentTab('#/account/approvals')).toBe('Approvals')
   expect(currentTab('#/account/limits')).toBe('Budgets and policies')
   expect(currentTab('#/account')).toBe('Control tower')
-  expect(currentTab('#/account/nowhere')).toBe('Control tower')
+  expect(currentTab('#/account/nowhere')).toBeUndefined()
+  expect(renderText(page('#/account/nowhere'))).toContain('There is no page account/nowhere')
 })
 
 test('a key without the control scope sees no form to freeze agents or to change budgets', () => {

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
-import { type ComponentType, type FormEvent, useState } from 'react'
-import { Field } from '../components/form-fields.tsx'
+import type { ComponentType } from 'react'
+import { NotFoundCard } from '../components/not-found.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Badge, Card, ErrorMessage, Id, MutedText, PageTitle } from '../components/ui.tsx'
 import { type Route, routeHref } from '../route.ts'
@@ -11,7 +11,8 @@ import { ControlTowerSection } from './control-tower-section.tsx'
 import { LimitsSection } from './limits-section.tsx'
 import { RunsSection } from './runs-section.tsx'
 import type { SectionProps } from './section-props.ts'
-import { signIn, signOut, useSession } from './sign-in.ts'
+import { signOut, useSession } from './sign-in.ts'
+import { SignInForm } from './sign-in-form.tsx'
 import { WebhooksSection } from './webhooks-section.tsx'
 
 const sections: { name: string; title: string; Section: ComponentType<SectionProps> }[] = [
@@ -29,56 +30,23 @@ export function AccountPage({ route }: { route: Route }) {
   return <QueryResult query={session}>{(me) => (me ? <SignedIn me={me} route={route} /> : <SignIn />)}</QueryResult>
 }
 
-function SignIn() {
-  const [state, setState] = useState<{ pending: boolean; problem?: string }>({ pending: false })
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    const apiKey = String(new FormData(form).get('api_key')).trim()
-    // Clear the field at once: the key must not stay anywhere in the page.
-    form.reset()
-    setState({ pending: true })
-    try {
-      await signIn(apiKey)
-    } catch (error) {
-      setState({ pending: false, problem: (error as Error).message })
-    }
-  }
-  return (
-    <>
-      <PageTitle>Account</PageTitle>
-      <Card title="Sign in with an API key">
-        <form onSubmit={(event) => void submit(event)} className="filters">
-          <Field label="API key">
-            {(id) => (
-              <input
-                id={id}
-                name="api_key"
-                type="password"
-                autoComplete="off"
-                placeholder="csk_…"
-                maxLength={200}
-                required
-              />
-            )}
-          </Field>
-          <button type="submit" disabled={state.pending}>
-            Sign in
-          </button>
-        </form>
-        {state.problem && <ErrorMessage>{state.problem}</ErrorMessage>}
-        <MutedText>
-          The key is exchanged for a session cookie that scripts cannot read, and is not stored in this page. No key
-          yet? Get one with <code>POST /api/onboard</code>; see <a href="/docs/operations/onboard">the API</a>.
-        </MutedText>
-      </Card>
-    </>
-  )
-}
+const SignIn = () => (
+  <>
+    <PageTitle>Account</PageTitle>
+    <Card title="Sign in with an API key">
+      <SignInForm />
+      <MutedText>
+        The key is exchanged for a session cookie that scripts cannot read, and is not stored in this page. No key yet?{' '}
+        <a href={routeHref(['start'])}>Create an organisation</a>.
+      </MutedText>
+    </Card>
+  </>
+)
 
 function SignedIn({ me, route }: SectionProps) {
   const signOutMutation = useMutation({ mutationFn: signOut })
-  const { name: current, Section } = sections.find(({ name }) => name === route.segments[0]) ?? sections[0]!
+  const [sectionName = sections[0]!.name] = route.segments
+  const section = sections.find(({ name }) => name === sectionName)
   return (
     <>
       <PageTitle
@@ -103,12 +71,12 @@ function SignedIn({ me, route }: SectionProps) {
       {signOutMutation.error && <ErrorMessage>You are still signed in: {signOutMutation.error.message}</ErrorMessage>}
       <nav className="tabs" aria-label="Account">
         {sections.map(({ name, title }) => (
-          <a key={name} href={routeHref(['account', name])} aria-current={name === current ? 'page' : undefined}>
+          <a key={name} href={routeHref(['account', name])} aria-current={name === sectionName ? 'page' : undefined}>
             {title}
           </a>
         ))}
       </nav>
-      <Section me={me} route={route} />
+      {section ? <section.Section me={me} route={route} /> : <NotFoundCard address={`account/${sectionName}`} />}
     </>
   )
 }

@@ -1,6 +1,7 @@
-import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { useDark } from '../theme.ts'
 import { DAY, MINUTE, secondsBetweenPoints, selectTickIntervals } from './chart-scale.ts'
 
 export type Line = {
@@ -26,16 +27,6 @@ const timeAxisFormat = (minSeconds: number, format: string, day: string | null) 
   null,
   1,
 ]
-const darkQuery = matchMedia('(prefers-color-scheme: dark)')
-const useDark = () =>
-  useSyncExternalStore(
-    (onChange) => {
-      darkQuery.addEventListener('change', onChange)
-      return () => darkQuery.removeEventListener('change', onChange)
-    },
-    () => darkQuery.matches,
-  )
-
 /** Lines or bars over time. Show the same data in a table nearby, for readers who cannot see the chart. */
 export function Chart({ label, times, lines }: { label: string; times: string[]; lines: Line[] }) {
   const containerRef = useRef<HTMLDivElement>(null)
@@ -70,8 +61,7 @@ export function Chart({ label, times, lines }: { label: string; times: string[];
 }
 
 function chartOptions(lines: Line[], step: number): Omit<uPlot.Options, 'width'> {
-  const styles = getComputedStyle(document.documentElement)
-  const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
+  const colour = resolveColour
   const grid = { stroke: colour('line'), width: 1 }
   const ticks = { ...grid, size: 4 }
   const rangePadding = { pad: 0.1, soft: 0, mode: 1 } as const
@@ -123,4 +113,14 @@ function chartOptions(lines: Line[], step: number): Omit<uPlot.Options, 'width'>
       })),
     ],
   }
+}
+
+/** A canvas needs the colour itself, and a variable may hold one for each theme. */
+function resolveColour(name: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = `var(--${name})`
+  document.body.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
 }

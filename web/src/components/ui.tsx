@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
-import { formatTime } from '../format.ts'
+import { formatLocalTime, formatRelativeTime, formatTime } from '../format.ts'
+import { useNow } from '../now.ts'
 
 export const PageTitle = ({ children, aside }: { children: ReactNode; aside?: ReactNode }) => (
   <div className="page-title">
@@ -44,7 +45,15 @@ export const Id = ({ value, full = false }: { value: string; full?: boolean }) =
     </code>
   )
 
-export const Timestamp = ({ at }: { at: string }) => <time dateTime={at}>{formatTime(at)}</time>
+/** The local time and how long ago that is; the exact time in UTC is its title. */
+export const Timestamp = ({ at }: { at: string }) => {
+  const now = useNow()
+  return (
+    <time dateTime={at} title={formatTime(at)}>
+      {formatLocalTime(at)} <span className="relative-time">{formatRelativeTime(at, now)}</span>
+    </time>
+  )
+}
 
 export const MutedText = ({ children }: { children: ReactNode }) => <p className="muted">{children}</p>
 
@@ -58,7 +67,7 @@ export const ErrorMessage = ({ children }: { children: ReactNode }) => (
 export const DescriptionList = ({ items }: { items: [name: string, value: ReactNode][] }) => (
   <dl className="description-list">
     {items
-      .filter(([, value]) => value !== null && value !== undefined && value !== '')
+      .filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
       .map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
@@ -88,3 +97,11 @@ export const ExternalLink = ({ href }: { href: string }) =>
   ) : (
     <span>{href}</span>
   )
+
+/** Text as it is, in a box that scrolls. */
+export const TextBlock = ({ label, children }: { label: string; children: string }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+  <section className="json" aria-label={label} tabIndex={0}>
+    {children}
+  </section>
+)

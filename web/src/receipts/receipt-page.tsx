@@ -4,7 +4,7 @@ import { useMemo } from 'react'
 import { api, hasStatus, useJwks } from '../api.ts'
 import { QueryResult } from '../components/query-result.tsx'
 import { SaveButton } from '../components/save-button.tsx'
-import { Card, DescriptionList, Id, PageTitle } from '../components/ui.tsx'
+import { Card, DescriptionList, Id, PageTitle, TextBlock } from '../components/ui.tsx'
 import { routeHref } from '../route.ts'
 import { describeReceipt, type Receipt } from './describe-receipt.tsx'
 import { type Checkpoints, checkLogMemory, forgetCheckpoint, type LogMemory, readCheckpoints } from './log-memory.ts'
@@ -106,7 +106,7 @@ function ReceiptDetails({ receipt, before, jwks }: { receipt: Receipt; before: C
         </p>
       </Card>
       <Card title="JSON">
-        <pre className="json">{JSON.stringify(receipt, null, 2)}</pre>
+        <TextBlock label="The receipt as JSON">{JSON.stringify(receipt, null, 2)}</TextBlock>
       </Card>
     </>
   )

@@ -1,3 +1,4 @@
+import type { Check } from '@countersign/proof'
 import { Badge, ErrorMessage, type Tone } from '../components/ui.tsx'
 import type { VerificationResult } from './verify-evidence.ts'
 
@@ -19,17 +20,7 @@ export function VerificationResultView({ result }: { result: VerificationResult 
           The {kind} {text}
         </Badge>
       </p>
-      <ul className="checks" aria-label="Checks">
-        {verification.checks.map(({ name, ok, reason }) => (
-          <li key={name} data-check={name}>
-            <Badge tone={ok === 'skipped' ? 'neutral' : ok ? 'success' : 'error'}>
-              {ok === 'skipped' ? 'skipped' : ok ? 'passed' : 'failed'}
-            </Badge>
-            <strong>{name.replaceAll('_', ' ')}</strong>
-            <span>{reason}</span>
-          </li>
-        ))}
-      </ul>
+      <CheckList checks={verification.checks} />
       <h3>What this does not prove</h3>
       <ul className="caveats">
         {verification.does_not_prove.map((sentence) => (
@@ -39,3 +30,17 @@ export function VerificationResultView({ result }: { result: VerificationResult 
     </div>
   )
 }
+
+export const CheckList = ({ checks }: { checks: readonly Check[] }) => (
+  <ul className="checks" aria-label="Checks">
+    {checks.map(({ name, ok, reason }) => (
+      <li key={name} data-check={name}>
+        <Badge tone={ok === 'skipped' ? 'neutral' : ok ? 'success' : 'error'}>
+          {ok === 'skipped' ? 'skipped' : ok ? 'passed' : 'failed'}
+        </Badge>
+        <strong>{name.replaceAll('_', ' ')}</strong>
+        <span>{reason}</span>
+      </li>
+    ))}
+  </ul>
+)

@@ -21,7 +21,8 @@ afterAll(async () => {
 })
 
 const publicPages: [hash: string, heading: string, text: string | RegExp][] = [
-  ['', 'Overview', 'comedian-v1'],
+  ['', 'Let agents spend, and prove what they paid for.', 'Create an organisation'],
+  ['playground', 'Playground', 'The same call from your code'],
   ['overview', 'Overview', 'Signature valid; no entry was removed or changed.'],
   // A place in the log; which one depends on when the head of an audit chain, which is not listed, got its own.
   ['receipts', 'Receipts', /^#\d+/],
@@ -30,7 +31,7 @@ const publicPages: [hash: string, heading: string, text: string | RegExp][] = [
   ['basis', 'Basis board', 'AAPLx'],
   ['basis/AAPLx', 'AAPLx', 'The attestation is valid.'],
   ['account', 'Account', 'Sign in with an API key'],
-  ['nowhere', 'Overview', 'comedian-v1'],
+  ['nowhere', 'Page not found', 'There is no page'],
 ]
 const accountPages: [part: string, text: string][] = [
   ['tower', 'Spent today'],

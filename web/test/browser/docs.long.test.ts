@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startService, type TestService } from '../../../server/test/harness.ts'
-import { installPackages } from '../../../server/test/install-packages.ts'
 import { findAccessibilityIssues, overflows } from './accessibility.ts'
+import { type Axe, installAxe } from './axe.ts'
 import { launchBrowser, openPage, type TestPage } from './browser.ts'
 
 type OpenApiDocument = { paths: Record<string, Record<string, { operationId: string }>> }
 
 let service: TestService
 let browser: Browser
-let axe: Awaited<ReturnType<typeof installPackages>>
+let axe: Axe
 beforeAll(async () => {
-  ;[service, browser, axe] = await Promise.all([startService(), launchBrowser(), installPackages(['axe-core@4.14.0'])])
+  ;[service, browser, axe] = await Promise.all([startService(), launchBrowser(), installAxe()])
 })
 afterAll(async () => {
   await browser?.close()
@@ -42,19 +42,6 @@ const isExpected = (problem: string, ...statuses: number[]) =>
   statuses.some((status) =>
     problem.startsWith(`Failed to load resource: the server responded with a status of ${status}`),
   )
-
-/** WCAG 2.2 A and AA, and what axe calls best practice, in the whole page or in one part of it. */
-async function findAxeIssues(page: Page, selector = 'html'): Promise<string[]> {
-  await page.evaluate(readFileSync(join(axe.folder, 'node_modules/axe-core/axe.min.js'), 'utf8'))
-  return page.evaluate(async (part) => {
-    type Result = { violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }
-    const { axe: tool } = globalThis as unknown as { axe: { run(node: Element, options: object): Promise<Result> } }
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-    const options = { runOnly: { type: 'tag', values: tags } }
-    const { violations } = await tool.run(document.querySelector(part)!, options)
-    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.target} ${nodes[0]!.failureSummary}`)
-  }, selector)
-}
 
 const openEverything = (page: Page) =>
   page.evaluate(() => {
@@ -128,7 +115,7 @@ for (const { name, options, paths } of [
     for (const path of [...paths, '/docs/guides/governance', '/docs/guides/performance']) {
       const { page, problems, foreignRequests, close } = await open(path, options)
       await openEverything(page)
-      if (paths.includes(path)) expect(await findAxeIssues(page), path).toEqual([])
+      if (paths.includes(path)) expect(await axe.findIssues(page), path).toEqual([])
       expect(await findAccessibilityIssues(page), path).toEqual({ unnamed: [], lowContrast: [] })
       expect(await overflows(page), path).toBe(false)
       expect(
@@ -145,14 +132,14 @@ test('the answer of a call, a question before one and the results of a search ar
   await page.getByRole('button', { name: 'Send POST' }).click()
   await answerOf(page).getByText('402 Payment Required').waitFor()
   await openEverything(page)
-  expect(await findAxeIssues(page, '#try')).toEqual([])
+  expect(await axe.findIssues(page, '#try')).toEqual([])
   await page.getByRole('searchbox').fill('budget')
   await page.locator('#docs-results a').first().waitFor()
-  expect(await findAxeIssues(page, 'body > header')).toEqual([])
+  expect(await axe.findIssues(page, 'body > header')).toEqual([])
   await page.goto(`${service.url}/docs/operations/deleteWebhook`)
   await page.getByRole('button', { name: 'Send DELETE' }).click()
   await page.getByRole('dialog').waitFor()
-  expect(await findAxeIssues(page, 'dialog')).toEqual([])
+  expect(await axe.findIssues(page, 'dialog')).toEqual([])
   await close()
 })
 

@@ -21,6 +21,7 @@ export type FacilitatorApi = {
   supported(): Promise<unknown>
 }
 
+export const FAUCET_PATH = '/api/dev/faucet'
 const MAX_USDC = 1_000_000
 const MAX_BATCH = 50
 
@@ -46,7 +47,7 @@ const AnyJson = Type.Unknown()
 
 export function developmentRoutes(app: App, deps: DevelopmentDeps) {
   app.post(
-    '/api/dev/faucet',
+    FAUCET_PATH,
     {
       schema: {
         operationId: 'devFaucet',

@@ -12,6 +12,8 @@ export type OnboardingRules = {
   perHour: number
   /** The code that onboarding takes; undefined when anybody may onboard. */
   invitation: string | undefined
+  /** Path of the faucet of a development chain. */
+  faucet?: string
 }
 
 export const openOnboarding: OnboardingRules = { perHour: 0, invitation: undefined }

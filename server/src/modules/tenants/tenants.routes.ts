@@ -20,7 +20,7 @@ export function tenantsRoutes(app: App, tenants: Tenants, onboarding: Onboarding
         response: { 200: schema.OnboardingGuide },
       },
     },
-    async () => describeOnboarding(onboarding.invitation !== undefined),
+    async () => describeOnboarding(onboarding),
   )
   app.post(
     '/api/onboard',

@@ -46,6 +46,9 @@ export const OnboardingGuide = Type.Object(
     required: Type.Array(Type.String()),
     optional: Type.Array(Type.String()),
     steps: Type.Array(Type.String()),
+    faucet: Type.Union([Type.String(), Type.Null()], {
+      description: 'Where test USDC comes from on a development chain; null where the money is real.',
+    }),
   },
   { title: 'OnboardingGuide' },
 )

@@ -12,6 +12,7 @@ import { forbidden, invalid, notFound, unauthorized } from '../../platform/probl
 import { hashApiKey, isWellFormedApiKey } from './api-key.ts'
 import { createCallerCache, toCaller } from './caller-cache.ts'
 import { type ApiKeysDeps, createApiKeys, OPERATOR } from './keys.ts'
+import type { OnboardingRules } from './onboarding-gate.ts'
 import { defaultPlan, type Feature, getPlan } from './plans.ts'
 import { createSessions } from './sessions.ts'
 import * as store from './tenants.store.ts'
@@ -252,11 +253,12 @@ const nextSteps = [
   'POST /api/webhooks tells your systems what happened.',
 ]
 
-export const describeOnboarding = (takesInvitation: boolean) => ({
+export const describeOnboarding = ({ invitation, faucet }: OnboardingRules) => ({
   endpoint: 'POST /api/onboard',
-  required: ['org_name', 'email', ...(takesInvitation ? ['invitation'] : [])],
+  required: ['org_name', 'email', ...(invitation === undefined ? [] : ['invitation'])],
   optional: ['use_case'],
   steps: ['POST /api/onboard with org_name and email; the answer holds your key.', ...nextSteps],
+  faucet: faucet ?? null,
 })
 
 // Compared as digests, so that timing shows neither the length nor the position of the first difference.
