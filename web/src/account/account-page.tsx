@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import type { ComponentType } from 'react'
+import { CopyButton } from '../components/copy-button.tsx'
 import { NotFoundCard } from '../components/not-found.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Badge, Card, ErrorMessage, Id, MutedText, PageTitle } from '../components/ui.tsx'
@@ -66,7 +67,9 @@ function SignedIn({ me, route }: SectionProps) {
       <p className="account-summary muted">
         <span>{me.email}</span>
         <Badge tone="neutral">plan {me.plan}</Badge>
-        <Id value={me.tenant_id} />
+        <span>
+          <Id value={me.tenant_id} /> <CopyButton text={me.tenant_id} label="the tenant id" />
+        </span>
       </p>
       {signOutMutation.error && <ErrorMessage>You are still signed in: {signOutMutation.error.message}</ErrorMessage>}
       <nav className="tabs" aria-label="Account">

@@ -68,7 +68,7 @@ export const AlertRows = ({ alerts, canControl }: { alerts: Alert[]; canControl:
     columns={canControl ? [...columns, readColumn] : columns}
     rows={alerts}
     rowKey={({ id }) => id}
-    empty="No alerts."
+    empty="No alerts. They appear here when spending or failures leave their usual range."
   />
 )
 

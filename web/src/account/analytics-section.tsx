@@ -62,7 +62,7 @@ export function AnalyticsSection({ route }: SectionProps) {
               ]}
               rows={by_agent}
               rowKey={({ agent_id }) => agent_id}
-              empty="No runs in this window."
+              empty="No runs in this window. Choose a longer one."
             />
           )}
         </QueryResult>
@@ -125,7 +125,7 @@ function Series({ series }: { series: Analytics['series'] }) {
           ]}
           rows={[...series].reverse()}
           rowKey={({ at }) => at}
-          empty="No runs yet."
+          empty="No runs yet. Make the first one in the playground."
         />
       </details>
     </>

@@ -28,7 +28,7 @@ export function BudgetsCard({ me }: { me: Me }) {
               columns={columns}
               rows={budgetList}
               rowKey={({ budget_id }) => budget_id}
-              empty="There are no budgets: spending by your API keys is not limited."
+              empty={`There are no budgets: spending by your API keys is not limited.${mayControl(me) ? ' Create one below.' : ''}`}
             />
             {mayControl(me) && <BudgetForm />}
           </>

@@ -45,7 +45,15 @@ export function RunsSection({ route }: SectionProps) {
               columns={columns}
               rows={runList}
               rowKey={({ run_id }) => run_id}
-              empty={outcome ? `No ${outcome} runs.` : 'No runs yet. Start one with POST /api/run and your API key.'}
+              empty={
+                outcome ? (
+                  `No ${outcome} runs.`
+                ) : (
+                  <>
+                    No runs yet. <a href={routeHref(['playground'])}>Make the first one in the playground</a>.
+                  </>
+                )
+              }
             />
             <Pager pagination={pagination} next={next_after} />
           </>

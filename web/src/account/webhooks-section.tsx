@@ -105,7 +105,7 @@ function Deliveries({ id }: { id: string }) {
               columns={deliveryColumns}
               rows={deliveryList}
               rowKey={({ id: deliveryId }) => deliveryId}
-              empty="No deliveries yet."
+              empty="No deliveries yet. The next event of a kind it subscribes to is sent to it."
             />
             <Pager pagination={pagination} next={next_cursor} />
           </>

@@ -89,7 +89,7 @@ function HistoryView({ history }: { history: History }) {
           ]}
           rows={[...points].reverse().slice(0, 96)}
           rowKey={({ as_of }) => as_of}
-          empty="No readings yet."
+          empty="No readings yet. The next measurement appears here by itself."
         />
       </details>
     </>

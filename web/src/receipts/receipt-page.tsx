@@ -2,6 +2,7 @@ import { hashReceipt, type Jwks } from '@countersign/proof'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { api, hasStatus, useJwks } from '../api.ts'
+import { CopyButton } from '../components/copy-button.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { SaveButton } from '../components/save-button.tsx'
 import { Card, DescriptionList, Id, PageTitle, TextBlock } from '../components/ui.tsx'
@@ -36,7 +37,9 @@ export function ReceiptPage({ id }: { id: string }) {
       {hasStatus(receipt.error, 404) && !receipt.data ? (
         <Card title="Not found">
           <p className="muted">
-            There is no receipt <Id value={id} full />.
+            There is no receipt <Id value={id} full />. Look for it in{' '}
+            <a href={routeHref(['receipts'])}>all receipts</a>, or{' '}
+            <a href={routeHref(['verify'])}>verify one that you have as a file</a>.
           </p>
         </Card>
       ) : (
@@ -54,6 +57,8 @@ export function ReceiptPage({ id }: { id: string }) {
 
 function ReceiptDetails({ receipt, before, jwks }: { receipt: Receipt; before: Checkpoints; jwks: Jwks }) {
   const { receipt_id, run_id } = receipt
+  const verifyCommand = `countersign verify ${receipt_id}.json --jwks jwks.json`
+  const json = JSON.stringify(receipt, null, 2)
   const runReceipts = useQuery({
     queryKey: ['receipts-of-run', run_id],
     queryFn: () => api.get('/api/receipts', { query: { run_id, limit: 50 } }),
@@ -101,12 +106,12 @@ function ReceiptDetails({ receipt, before, jwks }: { receipt: Receipt; before: C
         </div>
         {memory.data?.check.ok === false && <LogObjection memory={memory.data} />}
         <p className="muted">
-          With both files anyone can verify it offline:{' '}
-          <code>countersign verify {receipt_id}.json --jwks jwks.json</code>
+          With both files anyone can verify it offline: <code>{verifyCommand}</code>{' '}
+          <CopyButton text={verifyCommand} label="the command" />
         </p>
       </Card>
-      <Card title="JSON">
-        <TextBlock label="The receipt as JSON">{JSON.stringify(receipt, null, 2)}</TextBlock>
+      <Card title="JSON" note={<CopyButton text={json} label="the receipt" />}>
+        <TextBlock label="The receipt as JSON">{json}</TextBlock>
       </Card>
     </>
   )

@@ -83,7 +83,15 @@ function ReceiptList({ query }: { query: URLSearchParams }) {
                 columns={columns}
                 rows={receipts}
                 rowKey={({ receipt_id }) => receipt_id}
-                empty={filter ? 'No receipt matches this filter.' : 'No receipts yet. The first paid run issues one.'}
+                empty={
+                  filter ? (
+                    'No receipt matches this filter.'
+                  ) : (
+                    <>
+                      No receipts yet. <a href={routeHref(['playground'])}>The first paid run</a> issues one.
+                    </>
+                  )
+                }
               />
               <Pager pagination={pagination} next={next_cursor} />
             </>
