@@ -1,6 +1,6 @@
 import type { RunEvent, RunRequest, RunResult } from '@countersign/sdk'
 import type { InjectedWallet } from '../wallet/injected-wallets.ts'
-import { connectPayer, fundedTestAccount, payingClient } from '../wallet/paying-client.ts'
+import { connectPayer, fundedTestAccount, makePaidCall, payingClient } from '../wallet/paying-client.ts'
 import type { Terms } from './terms.ts'
 
 /** Who pays for a run. */
@@ -31,7 +31,9 @@ export type RunListener = {
 export async function executePaidRun(run: PaidRun, listener: RunListener): Promise<RunResult> {
   const { request, idempotencyKey } = run
   const { client, body } = await openClient(run)
-  const started = await client.startRun({ ...request, ...body }, { idempotencyKey })
+  const started = await makePaidCall(run.owner, idempotencyKey, () =>
+    client.startRun({ ...request, ...body }, { idempotencyKey }),
+  )
   listener.onStarted(started.runId, () => started.cancel())
   try {
     for await (const event of started.events()) listener.onEvent(event)

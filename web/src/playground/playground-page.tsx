@@ -18,7 +18,7 @@ import { routeHref } from '../route.ts'
 import { describePaymentError, findCause } from '../wallet/describe-payment-error.ts'
 import { WalletRefused } from '../wallet/injected-account.ts'
 import { useInjectedWallets } from '../wallet/injected-wallets.ts'
-import { GUEST, payingClient } from '../wallet/paying-client.ts'
+import { GUEST, resumeCalls } from '../wallet/paying-client.ts'
 import { TestMoneyButton } from '../wallet/test-money-button.tsx'
 import { useOnboardingGuide, useWallets } from '../wallet/wallet-queries.ts'
 import { CodeSamplesCard } from './code-samples-card.tsx'
@@ -205,8 +205,8 @@ function LaneSelect({ value, onSelect }: { value: string; onSelect: (agentId: st
 /** Calls that were sent when the page was closed. They are finished with the payment that was signed for them, if any. */
 function OpenCalls({ owner }: { owner: string }) {
   const calls = useQuery({
-    queryKey: [ACCOUNT_KEY, 'open-calls', owner],
-    queryFn: () => payingClient(owner).resume(),
+    queryKey: ['open-calls', owner],
+    queryFn: () => resumeCalls(owner),
     refetchInterval: false,
     refetchOnMount: 'always',
     refetchOnWindowFocus: false,

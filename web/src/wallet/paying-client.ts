@@ -1,9 +1,12 @@
 import {
   type CallStore,
   type ClientOptions,
+  CountersignError,
   createClient,
   createDevelopmentAccount,
   type PayingAccount,
+  type ResumedCall,
+  SettlementUnknown,
 } from '@countersign/sdk'
 import { api } from '../api.ts'
 import { readCsrfToken } from '../session.ts'
@@ -25,6 +28,40 @@ export function storeOf(owner: string): CallStore {
 /** The SDK makes, keeps and repeats payments; the page only chooses who pays. */
 export const payingClient = (owner: string, options: Partial<ClientOptions> = {}) =>
   createClient({ baseUrl: '', csrfToken: readCsrfToken, store: storeOf(owner), ...options })
+
+const REFUSED = ' refused'
+
+/**
+ * Makes a call that pays. A call that the service refused stays refused when the page is opened again: the person was told
+ * that nothing was charged, so money that arrives later must not pay for it.
+ */
+export async function makePaidCall<T>(owner: string, idempotencyKey: string, call: () => Promise<T>): Promise<T> {
+  const store = storeOf(owner)
+  const mark = `${idempotencyKey}${REFUSED}`
+  await store.remove(mark)
+  try {
+    return await call()
+  } catch (error) {
+    if (isRefusal(error)) await store.create(mark, '')
+    throw error
+  }
+}
+
+const isRefusal = (error: unknown) =>
+  error instanceof CountersignError &&
+  !(error instanceof SettlementUnknown) &&
+  error.status >= 400 &&
+  error.status < 500
+
+/** Finishes the calls that were open when the page was closed, and forgets those that were refused. */
+export async function resumeCalls(owner: string): Promise<ResumedCall[]> {
+  const store = storeOf(owner)
+  const names = await store.names()
+  const refusedKeys = names.filter((name) => name.endsWith(REFUSED)).map((name) => name.slice(0, -REFUSED.length))
+  for (const key of refusedKeys)
+    for (const name of names.filter((entry) => entry.startsWith(`${key} `))) await store.remove(name)
+  return payingClient(owner).resume()
+}
 
 let testAccount: Promise<PayingAccount> | undefined
 

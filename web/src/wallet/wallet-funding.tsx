@@ -10,7 +10,7 @@ import { describePaymentError, findCause } from './describe-payment-error.ts'
 import { DevelopmentConsent } from './development-consent.tsx'
 import { WalletRefused } from './injected-account.ts'
 import { type InjectedWallet, useInjectedWallets } from './injected-wallets.ts'
-import { connectPayer, fundedTestAccount, payingClient } from './paying-client.ts'
+import { connectPayer, fundedTestAccount, makePaidCall, payingClient } from './paying-client.ts'
 import { TestMoneyButton } from './test-money-button.tsx'
 import { createWallet, useOnboardingGuide, useWallets, type Wallet } from './wallet-queries.ts'
 
@@ -47,7 +47,9 @@ type TopUp = { tenantId: string; walletId: string; amountUsdc: number; idempoten
 async function topUpFromFaucet({ tenantId, walletId, amountUsdc, idempotencyKey }: TopUp) {
   const account = await fundedTestAccount(amountUsdc)
   const client = payingClient(tenantId, { account, maxUsdc: amountUsdc })
-  return client.topUp(walletId, { amount_usdc: amountUsdc }, { idempotencyKey })
+  return makePaidCall(tenantId, idempotencyKey, () =>
+    client.topUp(walletId, { amount_usdc: amountUsdc }, { idempotencyKey }),
+  )
 }
 
 async function topUpFromBrowserWallet(
@@ -62,7 +64,9 @@ async function topUpFromBrowserWallet(
     maxUsdc: amountUsdc,
     allowDevelopmentChain: isDevelopmentAllowed,
   })
-  return client.topUp(walletId, { amount_usdc: amountUsdc }, { idempotencyKey })
+  return makePaidCall(tenantId, idempotencyKey, () =>
+    client.topUp(walletId, { amount_usdc: amountUsdc }, { idempotencyKey }),
+  )
 }
 
 function NewWallet({ tenantId, hasFaucet }: { tenantId: string; hasFaucet: boolean }) {

@@ -255,7 +255,7 @@ test('without the consent that a development chain needs, the wallet is not even
   await close()
 })
 
-test('a wallet with too little money says where to fill it, and nothing is charged', async () => {
+test('a wallet with too little money says where to fill it, and what was refused is not paid for once it is filled', async () => {
   const tenant = await service.onboard('Acme')
   const { body: wallet } = await service.post('/api/wallets', { name: 'Empty' }, tenant.headers)
   const testPage = await openPage(browser, service.url)
@@ -268,9 +268,21 @@ test('a wallet with too little money says where to fill it, and nothing is charg
   await page.getByRole('alert').filter({ hasText: 'Nothing was charged. Fill the wallet' }).waitFor()
   await page.getByRole('link', { name: 'Fill the wallet' }).click()
   await page.getByRole('button', { name: 'Fill the wallet' }).waitFor()
-  expect((await service.get(`/api/wallets`, tenant.headers)).body.wallets).toMatchObject([
-    { wallet_id: wallet.wallet_id, balance_usdc: { available: 0, reserved: 0 } },
-  ])
+  const readBalance = async () => (await service.get('/api/wallets', tenant.headers)).body.wallets[0]
+  expect(await readBalance()).toMatchObject({
+    wallet_id: wallet.wallet_id,
+    balance_usdc: { available: 0, reserved: 0 },
+  })
+
+  await page.getByRole('button', { name: 'Fill the wallet' }).click()
+  await waitForText(page, '1 USDC paid in.')
+  const sent: string[] = []
+  page.on('request', (request) => sent.push(request.postData() ?? ''))
+  await open('playground')
+  await page.reload()
+  await askForPrice({ page })
+  expect(sent.filter((body) => body.includes(wallet.wallet_id))).toEqual([])
+  expect(await readBalance()).toMatchObject({ balance_usdc: { available: 1, reserved: 0 } })
   await testPage.close()
 })
 
