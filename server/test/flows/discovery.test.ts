@@ -277,13 +277,15 @@ test('the faucet refuses the zero address, which the token does not mint to', as
   expect([refused.status, refused.body.error]).toEqual([400, 'invalid_request'])
 })
 
-test('in production there is neither a faucet nor a chain RPC', async () => {
+test('in production there is neither a faucet nor a chain RPC, and the guide for new tenants names none', async () => {
+  expect((await service.get('/api/onboard')).body.faucet).toBe('/api/dev/faucet')
   const strictService = await startService({ env: { NODE_ENV: 'production' } })
   try {
     const address = '0x00000000000000000000000000000000000000aa'
     expect((await strictService.post('/api/dev/faucet', { address, amount_usdc: 1 })).status).toBe(404)
     const call = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }
     expect(await strictService.post('/api/dev/rpc', call)).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    expect((await strictService.get('/api/onboard')).body.faucet).toBeNull()
   } finally {
     await strictService.close()
   }
