@@ -84,7 +84,8 @@ async function checkLooks(page: Page, name: string) {
     await page.setViewportSize(viewport)
     const look = `${name} ${colorScheme} ${viewport.width}`
     await shoot(page, look.replaceAll(' ', '-'))
-    expect(await axe.findIssues(page), look).toEqual([])
+    // Both themes and both widths; contrast, the one thing that depends on both at once, is checked in all four below.
+    if ((colorScheme === 'light') === (viewport === DESKTOP)) expect(await axe.findIssues(page), look).toEqual([])
     expect(await findAccessibilityIssues(page), look).toEqual({ unnamed: [], lowContrast: [] })
     expect(await overflows(page), `${look} is wider than the screen`).toBe(false)
   }
