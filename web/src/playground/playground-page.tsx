@@ -236,7 +236,7 @@ function OpenCall({ call }: { call: ResumedCall }) {
   const { receipt } = call.result
   return (
     <>
-      {'output' in call.result && <TextBlock label="Output">{call.result.output}</TextBlock>}
+      {'output' in call.result && <TextBlock label={`Output of ${receipt.run_id}`}>{call.result.output}</TextBlock>}
       <p>
         <a href={routeHref(['receipts', receipt.receipt_id])}>Open the receipt</a> <Id value={receipt.receipt_id} />
       </p>

@@ -64,7 +64,7 @@ export function ResultCards({ result }: { result: RunResult }) {
   return (
     <>
       <Card title="Output" note={<CopyButton text={output} label="the output" />}>
-        <TextBlock label="Output">{output}</TextBlock>
+        <TextBlock label="Text of the output">{output}</TextBlock>
         <DescriptionList
           items={[
             ['Lane', run.agent_id],
