@@ -16,6 +16,7 @@ type PaymentCardProps = {
   isSignedIn: boolean
   hasFaucet: boolean
   isPaying: boolean
+  isPaid: boolean
   /** The method that is chosen, for the examples beside it. */
   selected: string | undefined
   onSelect(option: string): void
@@ -35,7 +36,7 @@ export const paymentOptions = (
 
 /** The 402: what the service asks for, and who pays it. */
 export function PaymentCard(props: PaymentCardProps) {
-  const { terms, wallets, isSignedIn, hasFaucet, isPaying, onSelect, onPay } = props
+  const { terms, wallets, isSignedIn, hasFaucet, isPaying, isPaid, onSelect, onPay } = props
   const injected = useInjectedWallets()
   const options = paymentOptions(wallets, hasFaucet, injected)
   const [selectedOption = options[0]] = [props.selected].filter((option) => option && options.includes(option))
@@ -62,7 +63,7 @@ export function PaymentCard(props: PaymentCardProps) {
     </label>
   )
   return (
-    <Card title="402 Payment Required" note="Nothing was charged yet">
+    <Card title="402 Payment Required" note={isPaid ? 'Paid' : 'Nothing was charged yet'}>
       <TermsList terms={terms} />
       {options.length === 0 ? (
         <NoWayToPay isSignedIn={isSignedIn} />
@@ -92,7 +93,7 @@ export function PaymentCard(props: PaymentCardProps) {
           </fieldset>
           {terms.isDevelopment && browserWallet && <DevelopmentConsent />}
           <button type="submit" disabled={isPaying}>
-            {isPaying ? 'Running…' : `Pay ${formatUsdc(terms.priceUsdc)} and run`}
+            {isPaying ? 'Running…' : `Pay ${formatUsdc(terms.priceUsdc)} and run${isPaid ? ' again' : ''}`}
           </button>
         </form>
       )}

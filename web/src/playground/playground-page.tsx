@@ -152,6 +152,7 @@ function Playground({ me }: { me: Me | null }) {
             isSignedIn={me !== null}
             hasFaucet={hasFaucet}
             isPaying={pay.isPending}
+            isPaid={pay.isSuccess}
             selected={selected}
             onSelect={setSelected}
             onPay={(chosenOption, method) => pay.mutate({ offer, option: chosenOption, method })}
