@@ -9,6 +9,14 @@ import { StartPage } from './start/start-page.tsx'
 
 type Page = { name: string; title: string; Page: ComponentType<{ route: Route }> }
 
+/** They come together: evidence that was opened can be verified when the service is gone. */
+const loadEvidencePages = () =>
+  Promise.all([
+    import('./overview/overview-page.tsx'),
+    import('./receipts/receipts-page.tsx'),
+    import('./receipts/verify-page.tsx'),
+  ])
+
 /** The first page is part of the first script; every other page is loaded when it is opened. */
 const startPage: Page = { name: 'start', title: 'Start', Page: StartPage }
 const pages: Page[] = [
@@ -21,17 +29,17 @@ const pages: Page[] = [
   {
     name: 'overview',
     title: 'Overview',
-    Page: lazy(async () => ({ default: (await import('./overview/overview-page.tsx')).OverviewPage })),
+    Page: lazy(async () => ({ default: (await loadEvidencePages())[0].OverviewPage })),
   },
   {
     name: 'receipts',
     title: 'Receipts',
-    Page: lazy(async () => ({ default: (await import('./receipts/receipts-page.tsx')).ReceiptsPage })),
+    Page: lazy(async () => ({ default: (await loadEvidencePages())[1].ReceiptsPage })),
   },
   {
     name: 'verify',
     title: 'Verify',
-    Page: lazy(async () => ({ default: (await import('./receipts/verify-page.tsx')).VerifyPage })),
+    Page: lazy(async () => ({ default: (await loadEvidencePages())[2].VerifyPage })),
   },
   {
     name: 'basis',

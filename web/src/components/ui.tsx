@@ -101,7 +101,7 @@ export const ExternalLink = ({ href }: { href: string }) =>
 /** Text as it is, in a box that scrolls. */
 export const TextBlock = ({ label, children }: { label: string; children: string }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-  <section className="json" aria-label={label} tabIndex={0}>
-    {children}
+  <section className="text-block" aria-label={label} tabIndex={0}>
+    <pre className="json">{children}</pre>
   </section>
 )
