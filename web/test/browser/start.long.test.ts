@@ -84,9 +84,9 @@ async function checkLooks(page: Page, name: string) {
     await page.setViewportSize(viewport)
     const look = `${name} ${colorScheme} ${viewport.width}`
     await shoot(page, look.replaceAll(' ', '-'))
-    // Both themes and both widths; contrast, the one thing that depends on both at once, is checked in all four below.
+    // axe takes seconds, so it sees both themes and both widths once; contrast is checked in the other two as well.
     if ((colorScheme === 'light') === (viewport === DESKTOP)) expect(await axe.findIssues(page), look).toEqual([])
-    expect(await findAccessibilityIssues(page), look).toEqual({ unnamed: [], lowContrast: [] })
+    else expect(await findAccessibilityIssues(page), look).toEqual({ unnamed: [], lowContrast: [] })
     expect(await overflows(page), `${look} is wider than the screen`).toBe(false)
   }
   await page.setViewportSize(DESKTOP)
