@@ -7,11 +7,9 @@ import { readFileSync } from 'node:fs'
 export type Example = {
   text: string
   lane: string
-  /** What a fold leaves out together: a topic family, or a part of a file of whole tasks. */
+  /** The topic family, or the group of rows, that it was made from. */
   family: string
   weight: number
-  /** The name of the file of whole tasks it comes from, unchanged; undefined for a composed or changed one. */
-  author?: string
 }
 
 export type Family = { family: string; topics: string[]; orgs: string[]; products: string[] }
@@ -48,7 +46,6 @@ export function readRoutingData(folder: URL): RoutingData {
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as T)
-  const strangers = (name: string) => lines<StrangerTask>(`${name}`)
   return {
     families: lines('families'),
     phrasings: lines('phrasings'),
@@ -59,12 +56,12 @@ export function readRoutingData(folder: URL): RoutingData {
     traps: lines('traps'),
     wrappers: lines('wrappers'),
     training: [
-      ...strangers('training-english'),
-      ...strangers('training-languages'),
-      ...strangers('training-structure'),
+      ...lines<StrangerTask>('training-english'),
+      ...lines<StrangerTask>('training-languages'),
+      ...lines<StrangerTask>('training-structure'),
     ],
     validation: lines('validation'),
-    strangers: strangers('strangers'),
+    strangers: lines('strangers'),
     ambiguous: lines('ambiguous'),
     injections: lines('injections'),
   }
@@ -73,7 +70,7 @@ export function readRoutingData(folder: URL): RoutingData {
 const FALLBACK = 'default'
 /** How many examples are made of each row. */
 const COPIES = { phrasing: 10, trap: 14, language: 10, authored: 4, ambiguous: 3 }
-/** Tasks of a stranger that a fold leaves out together. */
+/** So many tasks of a stranger, in their order, are one group. */
 const STRANGER_BLOCK = 8
 /** Number of examples made of nonsense words, so that the shape of a text alone does not choose a lane. */
 const GIBBERISH_COUNT = 300
@@ -197,8 +194,8 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
   const random = createRandom(seed)
   const composer = createComposer(data, random)
   const examples: Example[] = []
-  const add = (text: string, lane: string, family: string, weight: number, author?: string) =>
-    examples.push({ text, lane, family, weight, ...(author === undefined ? {} : { author }) })
+  const add = (text: string, lane: string, family: string, weight: number) =>
+    examples.push({ text, lane, family, weight })
 
   for (const { lane, phrasing } of data.phrasings) {
     for (let i = 0; i < COPIES.phrasing; i++) {
@@ -241,12 +238,12 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
     }
   }
   for (const { lane, family, task } of data.tasks) {
-    add(task, lane, family, 3, 'tasks')
+    add(task, lane, family, 3)
     for (let i = 0; i < COPIES.authored; i++) add(composer.vary(task), lane, family, 1)
   }
   data.training.forEach(({ lane, task, lang }, i) => {
     const family = `stranger ${Math.floor(i / STRANGER_BLOCK)}`
-    add(task, lane, family, 4, lang === 'en' ? 'training-english' : 'training-languages')
+    add(task, lane, family, 4)
     for (let copy = 0; copy < COPIES.authored; copy++) add(composer.vary(task, lang), lane, family, 1)
   })
   for (const { task } of data.ambiguous) {
