@@ -22,6 +22,7 @@ import { openRateLimiter } from './app/rate-limiter.ts'
 import { createPruning } from './app/retention.ts'
 import { createSignedPayerFinder } from './app/signed-payer.ts'
 import { openTracing, traceRun } from './app/tracing.ts'
+import { openVerification } from './app/verification.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
 import { approvedRunsDue } from './modules/governance/due-work.ts'
@@ -72,7 +73,6 @@ import { billingRoutes } from './modules/tenants/billing.routes.ts'
 import { createBilling } from './modules/tenants/billing.ts'
 import { tenantsRoutes } from './modules/tenants/tenants.routes.ts'
 import { createTenants } from './modules/tenants/tenants.ts'
-import { verifyOutput } from './modules/verification/verification.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { type Config, usesEmbeddedChain } from './platform/config.ts'
 import { openDatabase } from './platform/db.ts'
@@ -320,7 +320,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       offerReceipt: createOfferReceipts(receipts, clock),
       memory: memory.memory,
       lane: overrides.lane ?? (await openLane(config, catalog, clock, tracing)),
-      verify: verifyOutput,
+      verify: openVerification(),
       receipts,
       awaitAudit: observe.auditLinks.awaitLink,
       afterStep: probe,

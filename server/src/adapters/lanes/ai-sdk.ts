@@ -85,6 +85,7 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
           mode: 'live',
           usage: outcome.usage,
           fallbacks,
+          ...(outcome.finishedEarly && { finishedEarly: true }),
         }
       if (task.signal.aborted) return toFailedResult(outcome)
       lastFailure = outcome

@@ -9,7 +9,7 @@ export type LanguageModel = ReturnType<OpenAICompatibleProvider>
 
 /** The result of one attempt at one provider: text and usage, or the reason of the failure. */
 export type CallOutcome =
-  | { ok: true; text: string; usage: LaneUsage }
+  | { ok: true; text: string; usage: LaneUsage; finishedEarly?: boolean }
   | {
       ok: false
       reason: 'timeout' | 'refused' | 'unavailable' | 'invalid_output'
@@ -128,11 +128,12 @@ function toOutcome(text: string, reason: string, usage: LaneUsage, task: LaneTas
   if (reason !== 'stop' && reason !== 'length') return invalidOutput('The response ended early.')
   if (!isStorableText(text)) return invalidOutput('The model returned characters that are not text.')
   if (!/[\p{L}\p{N}]/u.test(text)) return invalidOutput('The model returned no text.')
-  if (readOutputFormat(task.task).form !== 'json') return { ok: true, text, usage }
+  const finished = reason === 'length' ? { finishedEarly: true } : {}
+  if (readOutputFormat(task.task).form !== 'json') return { ok: true, text, usage, ...finished }
   const json = extractJson(text)
   return json === undefined
     ? invalidOutput('JSON was requested and the model returned something else.')
-    : { ok: true, text: json, usage }
+    : { ok: true, text: json, usage, ...finished }
 }
 
 /** The JSON of an answer without the code fence models often add; undefined when it does not parse. */

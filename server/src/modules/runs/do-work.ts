@@ -46,6 +46,7 @@ async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptio
     output: result.output,
     mode: result.mode,
     context,
+    ...(result.finishedEarly && { finishedEarly: true }),
     ...(result.mode === 'offline' && { reexecute }),
   })
   if (verification.verified === false && !verification.accepted_unverified)

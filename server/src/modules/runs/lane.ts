@@ -28,6 +28,8 @@ export type LaneResult =
       /** `offline` lanes are deterministic: the same task gives the same output on every machine. */
       mode: 'live' | 'offline'
       usage: LaneUsage
+      /** The model stopped at its limit of tokens, so the output is cut off. */
+      finishedEarly?: boolean
       /** The providers tried before this one, in order, each with the reason it failed. */
       fallbacks: readonly { provider: string; model: string; reason: string }[]
     }

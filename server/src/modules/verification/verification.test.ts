@@ -55,7 +55,11 @@ test('an output that is too long or not text is not verified', async () => {
 })
 
 test('an answer to another question is off task', async () => {
-  expect(await failedChecks({ output: 'Paris is the capital of France.' })).toEqual(['on_task'])
+  expect(
+    await failedChecks({
+      output: 'Paris is the capital of France, and its river is the Seine with many bridges and boats.',
+    }),
+  ).toEqual(['on_task'])
 })
 
 test('a refusal is not an answer', async () => {
@@ -67,13 +71,13 @@ test('a refusal is not an answer', async () => {
 test('an invented quotation fails the check', async () => {
   expect(
     await failedChecks({ output: 'The text says caffeine and sleep: “It saved the sleepers two hours every night.”' }),
-  ).toEqual(['quotes_exist'])
+  ).toEqual(['grounded'])
 })
 
 test('a quotation from memory counts as a quotation from the input', async () => {
   const output = 'On caffeine and sleep you said “I drink six cups every morning.”'
   expect(await failedChecks({ output, context: ['I drink six cups every morning.'] })).toEqual([])
-  expect(await failedChecks({ output })).toEqual(['quotes_exist'])
+  expect(await failedChecks({ output })).toEqual(['grounded'])
 })
 
 test('a writer lane may quote invented speech', async () => {
@@ -92,21 +96,21 @@ test('requested JSON, lists and word limits are checked', async () => {
     await failedChecks({ task, output: '{"summary": "Forty-one minutes of sleep went to caffeine", "minutes": 41}' }),
   ).toEqual([])
   expect(await failedChecks({ task, output: '```json\n{"minutes": 41, "note": "caffeine sleep"}\n```' })).toEqual([])
-  expect(await failedChecks({ task, output: 'Sure! {"minutes lost to caffeine and too little sleep": 41' })).toEqual([
-    'format_kept',
+  expect(await failedChecks({ task, output: 'Sure! {"minutes lost to caffeine and too little sleep": 41.' })).toEqual([
+    'asked_for',
   ])
   expect(await failedChecks({ task: 'caffeine and sleep as bullet points', output: 'Caffeine costs sleep.' })).toEqual([
-    'format_kept',
+    'asked_for',
   ])
   expect(
     await failedChecks({ task: 'caffeine and sleep in no more than 10 words', output: 'caffeine sleep '.repeat(8) }),
-  ).toEqual(['format_kept'])
+  ).toEqual(['asked_for'])
 })
 
 test('a task that only mentions JSON does not request it', async () => {
   const output = 'Plain words about JSON fields, parsing, passwords, cities and rent.'
   const keepsFormat = async (task: string) =>
-    !(await failedChecks({ agentId: 'coder-v1', task, output })).includes('format_kept')
+    !(await failedChecks({ agentId: 'coder-v1', task, output })).includes('asked_for')
   for (const task of MENTIONS_JSON)
     expect([task, await keepsFormat(task), readOutputFormat(task).form]).toEqual([task, true, 'markdown'])
   for (const task of REQUESTS_JSON)
@@ -138,16 +142,6 @@ test('an offline output that cannot be repeated is not verified', async () => {
     verified: false,
     grade: 'F',
   })
-})
-
-test('a judge lowers the score in proportion, and one that does not answer changes nothing', async () => {
-  const harshVerdict = await verifyOutput(input({ judge: async () => ({ score: 0.1, reason: 'Thin.' }) }))
-  expect(harshVerdict.score).toBeLessThan(0.8)
-  expect(harshVerdict.checks.at(-1)).toMatchObject({ name: 'model_judge', passed: false, reason: 'Thin.' })
-  const withoutJudge = await verifyOutput(input({ judge: () => Promise.reject(new Error('gone')) }))
-  expect(withoutJudge).toMatchObject({ verified: true, score: 1 })
-  const invalidVerdict = await verifyOutput(input({ judge: async () => ({ score: Number.NaN, reason: 'x' }) }))
-  expect(invalidVerdict.score).toBeLessThan(0.8)
 })
 
 test('a task in a script without spaces is not marked off task', async () => {

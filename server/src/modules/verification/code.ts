@@ -1,0 +1,237 @@
+import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import type { ReadTask } from './task.ts'
+import { plainText, type ReadText, splitFences, wordsOf } from './text.ts'
+
+/** Code that only a parser can check, for a thread: the parsers are not ours and cannot be stopped. */
+export type CodeBlock = { language: 'javascript' | 'typescript' | 'python' | 'sql' | 'json'; code: string }
+
+const PARSED: Readonly<Record<string, CodeBlock['language']>> = {
+  js: 'javascript',
+  javascript: 'javascript',
+  mjs: 'javascript',
+  cjs: 'javascript',
+  node: 'javascript',
+  jsx: 'javascript',
+  ts: 'typescript',
+  typescript: 'typescript',
+  tsx: 'typescript',
+  py: 'python',
+  python: 'python',
+  python3: 'python',
+  sql: 'sql',
+  postgresql: 'sql',
+  postgres: 'sql',
+  psql: 'sql',
+  json: 'json',
+}
+
+export const MAX_CODE = 12_000
+const MAX_BLOCKS = 3
+
+/** The blocks of an answer that name their language and are not copied from the task. */
+export function blocksToParse(task: ReadTask, output: ReadText): CodeBlock[] {
+  const given = plainText(task.full.raw)
+  return splitFences(output.raw)
+    .blocks.filter(({ code }) => code.trim() && code.length <= MAX_CODE && !given.includes(plainText(code)))
+    .flatMap(({ language, code }) => (PARSED[language] ? [{ language: PARSED[language], code }] : []))
+    .filter(({ code }) => !/^\s*(?:\.\.\.|…)/m.test(code))
+    .slice(0, MAX_BLOCKS)
+}
+
+/** Checks of code that need no parser: the defect that the task names, the tables that it names, spelling that was to be corrected. */
+export const checkCode = (task: ReadTask, output: ReadText): Finding =>
+  combine([
+    checkIndentation(output),
+    checkDefect(task, output),
+    checkColumns(task, output),
+    checkUnchanged(task, output),
+    checkSpelling(task, output),
+  ])
+
+/** Python's own rule: a line that opens a block ends with a colon. */
+function checkIndentation(output: ReadText): Finding {
+  const blocks = splitFences(output.raw).blocks.filter(({ language }) => PARSED[language] === 'python')
+  for (const { code } of blocks)
+    for (const line of code.split('\n').slice(0, 400)) {
+      const text = line.replace(/\s#.{0,200}$/, '').trimEnd()
+      if (/^\s*(?:def \w{1,80}\(.{0,300}\)|class \w{1,80}(?:\(.{0,200}\))?|else|try|finally)$/.test(text))
+        return failed('A line of Python lacks its colon.')
+    }
+  return blocks.length > 0 ? passed : notApplicable
+}
+
+type Defect = { named: RegExp; isGone(code: string): boolean }
+
+const GUARD =
+  /\bif\b|\?(?!\.)|\bor\b|\|\||\?\?|\btry\b|\bmax\(|\bdefault\b|\bguard\b|\bunless\b|\bmatch\b|\bcase\b|\.get\(|\?\.|\bassert\b|\braise\b|\bthrow\b|coalesce|nullif/i
+
+/** Defects that a task names, each with what a mended code has or lacks. */
+const DEFECTS: readonly Defect[] = [
+  {
+    named:
+      /\b(?:empty (?:list|array|string|input|sequence|slice|collection)|leere\w? (?:liste|array)|liste vide|lista vac[ií]a|division by zero|divide by zero|zerodivision|division durch null|when (?:\w{1,20} )?(?:is|are) (?:empty|zero|0)|indexerror)\b/i,
+    isGone: (code) => GUARD.test(code),
+  },
+  {
+    named:
+      /\b(?:null pointer|nullpointer|npe|none ?type|undefined is not|cannot read propert\w{1,3}|null reference|is (?:null|none|undefined|nil)|when (?:\w{1,20} )?is missing|keyerror)\b/i,
+    isGone: (code) => GUARD.test(code) || /\bis not none\b|!= ?null|!== ?null|\bnil\b|optional/i.test(code),
+  },
+  {
+    named:
+      /\b(?:off[- ]by[- ]one|one too (?:many|far)|out of (?:bounds|range)|goes? past the end|reads? past|skips the (?:last|first)|arrayindexoutofbounds|last (?:element|item) (?:is )?(?:missing|skipped|undefined))\b/i,
+    isGone: (code) =>
+      !/<=\s?\w{1,40}(?:\.length|\.size\(\)|\.len\(\)|\.Length|\.Count)|range\(\s?len\(\w{1,40}\)\s?\+\s?1\s?\)/.test(
+        code,
+      ),
+  },
+  {
+    named:
+      /\b(?:missing await|forgot(?:ten)? (?:to )?await|without await|returns? a promise|promise \{|unresolved promise|await is missing)\b/i,
+    isGone: (code) => /\bawait\b|\.then\(/.test(code),
+  },
+  {
+    named: /\b(?:sql injection|concatenat\w{1,4}|string[- ]built quer\w{1,3}|injectable)\b/i,
+    isGone: (code) =>
+      /\?|\$\d|%s|:\w{2,}|@\w{2,}|prepare|parameter/i.test(code) &&
+      !/(?:select|insert|update|delete)\b.{0,200}(?:["'`]\s?[+.]\s?\w|\$\{|" ?% ?\w|f["'])/i.test(
+        code.replace(/execute\(\s?(["'`]).{0,300}?\1\s?,/g, ''),
+      ),
+  },
+  {
+    named:
+      /\b(?:mutable default|default (?:argument|parameter) (?:is )?(?:shared|mutable)|shared between calls|keeps? growing (?:between|across) calls|list is shared)\b/i,
+    isGone: (code) => !/def \w{1,60}\([^)]{0,200}=\s?(?:\[\]|\{\}|list\(\)|dict\(\)|set\(\))/.test(code),
+  },
+  {
+    named:
+      /\b(?:infinite loop|never (?:ends|stops|terminates)|endless loop|infinite recursion|recursionerror|maximum recursion|stack overflow)\b/i,
+    isGone: (code) => GUARD.test(code) || /\bbreak\b|\+\+|\+= ?1|-= ?1|--|\bfor\b/.test(code),
+  },
+  {
+    named: /\b(?:not closed|never closed|file handle|resource leak|leaks? (?:the )?(?:file|connection|handle))\b/i,
+    isGone: (code) => /\bwith\b|\.close\(|\busing\b|\bdefer\b|finally/.test(code),
+  },
+  {
+    named: /\bcase[- ]?(?:in)?sensitive\b/i,
+    isGone: (code) => /lower|upper|casefold|ignorecase|\/i|ilike|collate|equalsIgnoreCase|toLocale/i.test(code),
+  },
+]
+
+function checkDefect(task: ReadTask, output: ReadText): Finding {
+  if (!task.code || !task.is.fix) return notApplicable
+  const defects = DEFECTS.filter(({ named }) => named.test(task.full.raw))
+  const { blocks } = splitFences(output.raw)
+  if (defects.length === 0 || blocks.length === 0) return notApplicable
+  const code = blocks.map((block) => block.code).join('\n')
+  return defects.some((defect) => !defect.isGone(withoutComments(code)))
+    ? failed('The defect that the task names is still in the code.')
+    : passed
+}
+
+const withoutComments = (code: string) => code.replace(/(?:#|\/\/).{0,400}$/gm, '').replace(/"""[^"]{0,2000}"""/g, '')
+
+/** Code that was to be mended comes back as it was. */
+function checkUnchanged(task: ReadTask, output: ReadText): Finding {
+  if (!task.code || !task.is.fix) return notApplicable
+  const { blocks } = splitFences(output.raw)
+  const compact = (code: string) => withoutComments(code).replace(/\s+/g, '')
+  const given = compact(task.full.raw)
+  const mended = blocks.map((block) => compact(block.code)).filter((code) => code.length > 20)
+  if (mended.length === 0) return notApplicable
+  return mended.every((code) => given.includes(code)) &&
+    !/\b(?:no (?:bug|error|defect|fault|change)|is (?:fine|correct)|nothing (?:is )?wrong|example|e\.g\.|replace|install|run)\b/i.test(
+      splitFences(output.raw).prose,
+    )
+    ? failed('The code is the one that was to be mended.')
+    : passed
+}
+
+const SQL_WORDS = new Set(
+  'select from where and or not in is null like ilike between as on join inner left right full outer cross using group by order having limit offset asc desc distinct all any some union intersect except case when then else end exists insert into values update set delete create table view index primary key foreign references unique check default constraint with recursive over partition rows range preceding following current row unbounded interval date time timestamp year month day hour minute second extract cast int integer text varchar numeric decimal boolean true false nulls first last returning lateral fetch next only top cascade begin commit at zone if for both filter within do nothing conflict double precision real bigint char to natural temporary temp explain analyze materialized window'.split(
+    ' ',
+  ),
+)
+
+/** Every column of a query is in the tables that the task names. */
+function checkColumns(task: ReadTask, output: ReadText): Finding {
+  const known = namedColumns(task)
+  const blocks = splitFences(output.raw).blocks.filter(
+    ({ language, code }) => PARSED[language] === 'sql' || (language === '' && /^\s*(?:select|with)\b/i.test(code)),
+  )
+  if (known.size === 0 || blocks.length === 0) return notApplicable
+  for (const { code } of blocks) {
+    const text = code
+      .slice(0, 8_000)
+      .replace(/--.{0,400}$/gm, ' ')
+      .replace(/'[^']{0,400}'/g, ' ')
+      .toLowerCase()
+    if (/\bcreate\s+table\b|\balter\s+table\b/.test(text)) return notApplicable
+    const tokens = text.match(/[a-z_][a-z0-9_]*|"[^"]{1,60}"|[().,*;=<>]/g)?.slice(0, 2_000) ?? []
+    const names = new Set<string>()
+    // What a query names itself: aliases of columns and tables, and common table expressions.
+    tokens.forEach((token, index) => {
+      const before = tokens[index - 1] ?? ''
+      const next = tokens[index + 1] ?? ''
+      if (before === 'as' || (next === 'as' && tokens[index + 2] === '(')) names.add(token)
+      const beforeTable = tokens[index - 2] ?? ''
+      if (
+        /^[a-z_]/.test(token) &&
+        !SQL_WORDS.has(token) &&
+        /^(?:from|join|update|into|,)$/.test(beforeTable) &&
+        /^[a-z_]/.test(before) &&
+        !SQL_WORDS.has(before)
+      )
+        names.add(token)
+      if (before === ')' && /^[a-z_]/.test(token) && !SQL_WORDS.has(token)) names.add(token)
+    })
+    const strange = tokens.find(
+      (token, index) =>
+        /^[a-z_]/.test(token) &&
+        !SQL_WORDS.has(token) &&
+        tokens[index + 1] !== '(' &&
+        !known.has(token) &&
+        !names.has(token) &&
+        tokens[index + 1] !== '.' &&
+        !/^(?:from|join|into|update)$/.test(tokens[index - 1] ?? ''),
+    )
+    if (strange) return failed(`The query uses ${strange.slice(0, 30)}, which the task does not name.`)
+  }
+  return passed
+}
+
+/** `users(id, email)` and `create table users (id int, …)`. */
+function namedColumns(task: ReadTask): Set<string> {
+  const names = new Set<string>()
+  const text = task.full.raw
+  if (!/\bsql\b|\bquery\b|\bselect\b|\btables?\b|\bschema\b/i.test(text)) return names
+  for (const match of text.matchAll(/\b([a-z_]\w{1,40})\s?\(([a-z_][\w\s,."']{2,600})\)/gi)) {
+    const columns = match[2]!
+      .split(',')
+      .map((column) => column.trim().split(/\s/, 1)[0]!.replace(/["']/g, '').toLowerCase())
+    if (columns.length < 2 || columns.some((column) => !/^[a-z_]\w{0,40}$/.test(column))) continue
+    names.add(match[1]!.toLowerCase())
+    for (const column of columns) names.add(column)
+  }
+  return names
+}
+
+/** Spellings that are always wrong. */
+const MISSPELLED = new Set(
+  'accomodate accomodation acheive accross aggresive apparant appearence arguement assasination basicly beleive bizzare buisness calender carribean catagory cemetary changable cheif collegue colleages comming commitee comitee comittee completly concious curiousity decieve definate definately definitly dilemna disapear dissapoint dissapointed dissapear ecstacy embarass embarassing embarrased enviroment equiptment exagerate existance experiance familar finaly foriegn fourty freind futher gaurd goverment grammer greatful guage happend harrass hieght heigth humourous hygeine ignorence imediately independant indispensible inteligent interupt irresistable judgemental knowlege liason libary lisence maintainance maintenence manuever millenium mischievious mispell misspel neccessary neccesary necesary neice noticable occassion occasionaly occured occurence occurrance paralel parliment particuler pavillion peice percieve persistant personell posession potatos preceed prefered presance privelege privilige probaly profesional professionaly promiss pronounciation publically questionaire reccomend recomend recieve recieved reciept refered referance relevent religous remeber repitition resistence responce restaraunt rythm seige sence seperate seperately seperated sieze similiar sincerly speach succesful successfull succesfully suprise supprise temperture tommorow tommorrow tomorow tounge transfered truely twelth tyrany underate untill unforseen unfortunatly usefull vaccum vegatable vehical visable wether wich wierd welcom wensday wendsday thier teh adress alot allready arrangment begining belive buissness compatability concensus deffinitely desparate develope diffrent dissappear excercise extreemly facinating feild garantee guarentee heighth inconvienient innoculate intresting lenght mesage minumum mistery nessecary noticeble oportunity orginal peolpe posible pregnent proffesional recogise recomendation shedule strenght sucess surprize tecnology tendancy throught tought truley useing vaccuum writting yeild'.split(
+    ' ',
+  ),
+)
+
+/** A spelling mistake of the task that is still in the text that was to be corrected. */
+function checkSpelling(task: ReadTask, output: ReadText): Finding {
+  if (!task.is.proofreading && !/\bspelling\b|\btypos?\b/i.test(task.request)) return notApplicable
+  const mistakes = new Set(wordsOf(task.full.raw).filter((word) => MISSPELLED.has(word)))
+  if (mistakes.size === 0) return notApplicable
+  const { raw } = output
+  // A list of corrections names the mistakes.
+  if (/→|->|=>|\binstead of\b|\bchanged\b|\bcorrected\b|\bmisspel/i.test(raw)) return passed
+  return output.words.some((word) => mistakes.has(word))
+    ? failed('A spelling mistake of the text is still there.')
+    : passed
+}

@@ -1,0 +1,408 @@
+import { requestedCounts, requestedLengths } from './asked-for.ts'
+import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+import {
+  clip,
+  containsText,
+  plainText,
+  quotedPassages,
+  type ReadText,
+  sentencesOf,
+  splitFences,
+  wordsOf,
+} from './text.ts'
+
+/** Figures, names, days and quotations of the answer against the text that the task gives. */
+export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
+  const source = sourceOf(task)
+  return combine([
+    checkQuotes(task, output, source),
+    checkNumbers(task, output, source),
+    checkDays(task, output, source),
+    checkNames(task, output, source),
+    checkExclusions(task, output),
+    checkPolicy(task, output),
+  ])
+}
+
+/** What the task says and the memories that were put in front of it. */
+const sourceOf = (task: ReadTask) => [task.full.raw, ...task.context].join('\n')
+
+/** Lanes whose quotations are claims about the input. Writers and comedians may invent speech. */
+const QUOTING = /^(?:researcher|analyst|support|default)/
+
+function checkQuotes(task: ReadTask, output: ReadText, source: string): Finding {
+  const isStrict = task.is.quotation && task.material !== ''
+  if (!isStrict && !QUOTING.test(task.agentId)) return notApplicable
+  // Straight marks are syntax in JSON and in code.
+  const text = /^\s*[[{]/.test(output.raw) ? '' : splitFences(output.raw).prose
+  const quotes = quotedPassages(text, 600)
+    .map((quote) => quote.text.trim())
+    .filter((quote) => wordsOf(quote).length >= (isStrict ? 3 : 5))
+    .slice(0, 50)
+  if (task.is.translation || quotes.length === 0) return notApplicable
+  // Without a source to quote from, a quotation is a fact of the world.
+  if (!isStrict && wordsOf(task.material).length + task.context.length < 12) return notApplicable
+  const given = plainText(source)
+  const invented = quotes.filter(
+    (quote) =>
+      !containsText(given, plainText(quote.replace(/[.…]{3}|…/g, ' ').slice(0, 400))) &&
+      !quote.split(/\.{3}|…|\[[^\]]{0,80}\]/).every((part) => containsText(given, plainText(part))),
+  )
+  if (invented.length === 0) return passed
+  return isStrict || invented.length * 2 > quotes.length
+    ? failed(`${invented.length} of ${quotes.length} quotations are not in the text given.`)
+    : passed
+}
+
+const isComputing = (task: ReadTask) =>
+  task.agentId.startsWith('analyst') ||
+  task.agentId.startsWith('coder') ||
+  /\b(?:sum|total|average|mean|median|calculate|compute|convert|forecast|how many|how much|percent|berechne|calcul\w{0,4})\b/i.test(
+    task.request,
+  )
+
+/** A figure with the same unit or the same word in front of it as one of the source, but with another value. */
+function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding {
+  const isStrict = (task.is.summary || task.is.extraction) && task.material !== ''
+  const hasFacts = /^(?:writer|support|researcher|default)/.test(task.agentId) && !isComputing(task)
+  if ((!isStrict && !hasFacts) || task.is.translation || task.is.template) return notApplicable
+  const text = splitFences(output.raw).prose
+  const given = readNumbers(source, { words: true })
+  const written = readNumbers(text, { words: true }).filter((number) => !isLabel(text, number))
+  const figures = given.filter((number) => !number.isWord)
+  if (figures.length === 0 || written.length === 0) return notApplicable
+  const isGiven = (number: TextNumber) =>
+    given.some((other) => other.values.some((value) => standsFor(number, value, isRoughIn(text, number))))
+  const values = given.slice(0, 24).map(({ values: [value] }) => value!)
+  const isDerived = (number: TextNumber) => follows(number, values, text)
+  const specified = new Set([
+    ...requestedCounts(task).map(({ count }) => count),
+    ...requestedLengths(task.request).flatMap(({ min, max }) => [min, max]),
+  ])
+  for (const number of written) {
+    if (isGiven(number) || (source.includes(number.text) && number.text.length > 1)) continue
+    const conflict = findConflict(
+      number,
+      text,
+      given.filter((other) => !specified.has(other.values[0]!)),
+      source,
+    )
+    if (conflict && !isDerived(number))
+      return failed(`${clip(number.text, 20)} stands where the text given has ${clip(conflict.text, 20)}.`)
+    if (
+      isStrict &&
+      !number.isWord &&
+      (number.values[0]! >= 13 || number.isPercent || number.decimals > 0) &&
+      !isDerived(number)
+    )
+      return failed(`${clip(number.text, 20)} is not in the text given.`)
+  }
+  return task.is.extraction || task.is.summary || hasFacts ? checkAnchors(written, text, given, source) : passed
+}
+
+/** Numbers of lists, of steps and of versions in names are no claims. */
+const isLabel = (text: string, { start, end }: TextNumber) => {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1
+  return (
+    (/^[\s*#(]*$/.test(text.slice(lineStart, start)) && /^[.):]/.test(text.slice(end, end + 1))) ||
+    /(?:step|option|phase|schritt|étape|paso|tip|no\.|#)\s?$/i.test(text.slice(Math.max(0, start - 9), start)) ||
+    /[A-Za-z]$/.test(text.slice(Math.max(0, start - 1), start))
+  )
+}
+
+/** Differences, sums, shares and changes of two figures of the source. */
+function follows(number: TextNumber, values: readonly number[], text: string): boolean {
+  const isRough = isRoughIn(text, number)
+  const fits = (value: number) =>
+    standsFor(number, value, isRough) ||
+    (number.isPercent && Math.abs(number.values[0]! - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals)
+  if (fits(values.reduce((sum, value) => sum + value, 0))) return true
+  for (const a of values)
+    for (const b of values) {
+      if (a === b) continue
+      if (fits(a + b) || fits(a - b) || fits(a * b)) return true
+      if (b && number.isPercent && (fits((100 * a) / b) || fits((100 * (a - b)) / b))) return true
+      if (b && Number.isInteger(a / b) && fits(a / b)) return true
+    }
+  return false
+}
+
+const CURRENCY = /[$€£¥]\s?$/
+const UNIT = /^[\s-]{0,2}([$€£%°]|\p{L}{1,20})/u
+
+const unitOf = (text: string, { start, end }: TextNumber): string => {
+  if (CURRENCY.test(text.slice(Math.max(0, start - 2), start))) return 'money'
+  const unit = UNIT.exec(text.slice(end, end + 24))?.[1]?.toLowerCase() ?? ''
+  if (/^[$€£]$|^(?:eur|euros?|usd|dollars?|pounds?|gbp|chf|francs?)$/.test(unit)) return 'money'
+  return unit.length > 3 ? unit.replace(/s$|en$/, '') : unit
+}
+
+const PLAIN_UNITS = new Set(
+  'and or of to in the is for with on at from by und oder von zu im in mit bis et ou de à y o a e di per en een am pm uhr h per was were are that which will has have not but as if when between than more less only after before since until up out one you your we our i they it other different easy simple quick new'.split(
+    ' ',
+  ),
+)
+
+const findConflict = (
+  number: TextNumber,
+  text: string,
+  given: readonly TextNumber[],
+  source: string,
+): TextNumber | undefined => {
+  const unit = unitOf(text, number)
+  if (unit && !PLAIN_UNITS.has(unit)) {
+    const same = given.find(
+      (other) => unitOf(source, other) === unit && (unit === 'money' || unit === '%' || isMeasure(unit)),
+    )
+    if (same) return same
+  }
+  // Numbers of orders, tickets, rooms: the same length and nearly the same digits.
+  const digits = number.text.replace(/\D/g, '')
+  if (digits.length >= 4 && !number.isWord)
+    return given.find((other) => {
+      const otherDigits = other.text.replace(/\D/g, '')
+      return otherDigits.length === digits.length && otherDigits !== digits && isNear(digits, otherDigits)
+    })
+  return undefined
+}
+
+const isMeasure = (unit: string) =>
+  /^(?:day|week|month|year|hour|minute|mile|km|kg|tag|woche|monat|jahr|stunde|jour|semaine|mois|an|heure|día|semana|mes|año|hora|giorno|settimana|mese|anno|dia|ano|dag|week|maand|jaar|january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|million|billion|percent|prozent|people|member|employee|guest|seat|room|floor|copy|copie|page|point|gram|litre|liter|volt|watt|gb|mb|tb|degree|bedroom|litros|gramos|vote|store|shop|student)$/.test(
+    unit,
+  )
+
+const isNear = (a: string, b: string) => {
+  let different = 0
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) different++
+  return different <= 2 || [...a].sort().join('') === [...b].sort().join('')
+}
+
+const FUNCTION = new Set(
+  'in on at of by to the a an for from is was were are be been with until since am im um von vom zu der die das den dem auf bei en de du le la les à au el los del al il lo di da no na em o os and und et y e about around only just exactly over under than as per no nr n order'.split(
+    ' ',
+  ),
+)
+
+/** The same word in front of another figure: "built in 1911" where the text says "built in 1874". */
+function checkAnchors(
+  written: readonly TextNumber[],
+  text: string,
+  given: readonly TextNumber[],
+  source: string,
+): Finding {
+  const anchors = new Map<string, Set<number>>()
+  for (const number of given) {
+    if (number.isWord) continue
+    const anchor = anchorOf(source, number)
+    if (anchor) anchors.set(anchor, (anchors.get(anchor) ?? new Set()).add(number.values[0]!))
+  }
+  for (const number of written) {
+    if (number.isWord || number.values[0]! < 13) continue
+    const anchor = anchorOf(text, number)
+    const values = anchor ? anchors.get(anchor) : undefined
+    if (!values || number.values.some((value) => values.has(value))) continue
+    // In the source the figure has a word of its own in front of it, and another one.
+    const places = given.filter((other) => !other.isWord && other.values[0] === number.values[0])
+    if (places.length > 0 && places.every((place) => anchorOf(source, place) !== undefined))
+      return failed(`${clip(number.text, 20)} belongs to something else in the text given.`)
+  }
+  return passed
+}
+
+/** The verb or noun directly in front of a figure, over at most two function words. */
+function anchorOf(text: string, { start }: TextNumber): string | undefined {
+  const clause = text
+    .slice(Math.max(0, start - 48), start)
+    .split(/[.,;:!?\n()"“”]/)
+    .at(-1)!
+  const words = wordsOf(clause)
+  for (let i = words.length - 1; i >= Math.max(0, words.length - 3); i--) {
+    const word = words[i]!
+    if (FUNCTION.has(word)) continue
+    return word.length >= 4 && !/^\d/.test(word) ? word.slice(0, 7) : undefined
+  }
+  return undefined
+}
+
+const WEEKDAYS =
+  'monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì venerdì sabato domenica maandag dinsdag woensdag donderdag vrijdag zaterdag zondag'.split(
+    ' ',
+  )
+const MONTHS =
+  'january february march april june july august september october november december januar februar märz juni juli oktober dezember janvier février avril juin juillet août septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre'.split(
+    ' ',
+  )
+
+/** A weekday or a month that the source does not name, where it names others. */
+function checkDays(task: ReadTask, output: ReadText, source: string): Finding {
+  if (
+    task.is.translation ||
+    task.is.creative ||
+    !/^(?:writer|support|researcher|default)/.test(task.agentId) ||
+    (task.agentId === 'default' && task.material === '') ||
+    isComputing(task)
+  )
+    return notApplicable
+  const given = new Set(wordsOf(source))
+  const written = new Set(output.words)
+  for (const names of [WEEKDAYS, MONTHS]) {
+    const inSource = names.filter((name) => given.has(name))
+    const other = inSource.length > 0 ? names.find((name) => written.has(name) && !given.has(name)) : undefined
+    const keepsOne = inSource.some((name) => written.has(name))
+    if (
+      other &&
+      !keepsOne &&
+      !/\b(?:next|following|after|before|comes|tomorrow|plan|schedule|week|calendar)\b/i.test(task.request)
+    )
+      return failed(`${clip(other, 20)} is not in the text given.`)
+  }
+  return passed
+}
+
+const TITLES =
+  /\b(?:Mr|Mrs|Ms|Miss|Dr|Herr|Herrn|Frau|Monsieur|Madame|Mme|Señora?|Sr|Sra|Signora?|Mevrouw|Meneer)\.?\s(\p{Lu}[\p{L}'-]{1,30})/gu
+
+/** Somebody is addressed or named who is not in the task. */
+function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
+  if (!/^(?:writer|support)/.test(task.agentId) && !(task.is.summary && task.material)) return notApplicable
+  if (task.is.creative || task.is.translation) return notApplicable
+  const given = source.toLowerCase()
+  const addressed = [...output.raw.matchAll(TITLES)].map((match) => match[1]!)
+  const greeting =
+    /^[\s*]*(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Bonjour|Chère?|Hola|Querid[oa]|Ciao|Gentile|Beste)\s(?:Mr\.?|Mrs\.?|Ms\.?|Dr\.?)?\s?(\p{Lu}[\p{L}'-]{2,30})\s?[,!:\n]/u.exec(
+      output.raw,
+    )?.[1]
+  const isGeneric = (name: string) =>
+    /^(?:All|Team|Customer|Sir|Madam|Everyone|Neighbou?rs?|Friends?|Colleagues?|Readers?|Valued|There|Hiring|Manager|Kund\w{0,5}|Client\w{0,2}|Damen|Nachbar\w{0,3}|Bewohner\w{0,3}|Haus\w{0,12}|Kolleg\w{0,6}|Guests?|Members?|Parents?|Residents?|Support|Tous|Todos|Equipo|Freunde|Gäste|Mieter\w{0,5}|Eltern|Landlord|Santa|Committee|Board|Folks|Students?|Users?|Tenants?|Subscribers?|Diary)$/u.test(
+      name,
+    )
+  const names = [...addressed, ...(greeting ? [greeting] : [])].filter((name) => !isGeneric(name))
+  if (names.length === 0) return notApplicable
+  const hasNames = /\p{Lu}\p{Ll}{2,}/u.test(source.slice(1))
+  const strange = names.find((name) => !given.includes(name.toLowerCase().replace(/'s$/, '')))
+  return strange && hasNames ? failed('It names somebody who is not in the task.') : passed
+}
+
+/** "We can't launch in July or August" and then "Launch in August". */
+function checkExclusions(task: ReadTask, output: ReadText): Finding {
+  if (!/^(?:strategist|default|writer|support)/.test(task.agentId)) return notApplicable
+  const excluded = new Set<string>()
+  for (const sentence of sentencesOf(task.full.raw.slice(0, 6_000)))
+    for (const clause of sentence.split(/,(?! ?(?:or|nor|and)\b)|;| but | aber /i)) {
+      if (
+        !/\b(?:can(?:no|')?t|can ?not|cannot|not|never|no|avoid|except|excluding|without|unavailable|closed|kein\w{0,2}|nicht|nie|ohne|geschlossen|jamais|sauf|sans|nunca|excepto|sin|mai|tranne|senza)\b/i.test(
+          clause,
+        )
+      )
+        continue
+      for (const word of wordsOf(clause)) if (MONTHS.includes(word) || WEEKDAYS.includes(word)) excluded.add(word)
+    }
+  if (excluded.size === 0) return notApplicable
+  const opening = sentencesOf(output.raw).slice(0, 2)
+  const isDenied = (sentence: string) =>
+    /\b(?:not|no|never|avoid|can't|cannot|isn't|out|after|before|rule|except|unavailable|closed|since|because|nicht|kein\w{0,2}|nach|vor|pas|jamais|après|avant|nunca|después|antes|blocked|excluded|past|until|impossible|won't)\b/i.test(
+      sentence,
+    )
+  const chosen = opening.find(
+    (sentence) =>
+      !isDenied(sentence.split(/[:;,–—]/, 1)[0]!) &&
+      wordsOf(sentence.split(/[:;,–—]/, 1)[0]!).some((word) => excluded.has(word)),
+  )
+  return chosen ? failed('It chooses what the task rules out.') : passed
+}
+
+const GRANTS =
+  '(?:refund\\w{0,3}|exchange\\w{0,3}|returns?|replacement|discount|voucher|upgrade|compensation|cancel\\w{0,8}|money back)'
+const NO_GRANT = new RegExp(
+  `\\b(?:no|non-?|without|not? (?:offer|give|grant|accept|allow|possible)|cannot be|can't be|never|are not|is not|final,? no|exclud\\w{1,3}) ?(?:\\w{1,12} ){0,2}${GRANTS}|\\b${GRANTS} (?:\\w{1,12} ){0,2}(?:is|are) (?:not|excluded|impossible)`,
+  'i',
+)
+const PROMISE = new RegExp(
+  `\\b(?:we'll|we will|i'll|i will|i've|we've|i have|we have|happy to|glad to|you'll (?:get|receive)|you will (?:get|receive)|your|a full|full) ?(?:\\w{1,12} ){0,5}${GRANTS}`,
+  'i',
+)
+
+/** The rules that the task gives grant nothing, and the answer promises it. */
+function checkPolicy(task: ReadTask, output: ReadText): Finding {
+  if (
+    !task.agentId.startsWith('support') ||
+    !/\b(?:policy|rules?|terms|we (?:do not|don't|cannot|can't|never))\b/i.test(task.full.raw)
+  )
+    return notApplicable
+  const rule = sentencesOf(task.full.raw.slice(0, 6_000)).find(
+    (sentence) =>
+      NO_GRANT.test(sentence) &&
+      !/\b(?:after|unless|except|if|within|before|until|for the|without (?:a )?receipt)\b/i.test(sentence),
+  )
+  if (!rule) return notApplicable
+  const sentences = sentencesOf(output.raw)
+  const denies = sentences.some(
+    (sentence) =>
+      /\b(?:not|no|cannot|can't|unable|unfortunately|sorry|afraid|non-)\b/i.test(sentence) &&
+      new RegExp(GRANTS, 'i').test(sentence),
+  )
+  const promises = sentences.some(
+    (sentence) =>
+      PROMISE.test(sentence) &&
+      !/\b(?:not|no|cannot|can't|unable|unfortunately|instead|request|ask\w{0,3}|wish)\b/i.test(sentence),
+  )
+  return promises && !denies ? failed('It promises what the rules given exclude.') : passed
+}
+
+/** What a writer or a support agent was told is in the text: figures, codes, days, names. */
+export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
+  if (
+    !/^(?:writer|support)/.test(task.agentId) ||
+    task.is.summary ||
+    task.is.extraction ||
+    task.is.proofreading ||
+    task.is.translation ||
+    task.is.creative ||
+    task.is.template ||
+    task.isVague
+  )
+    return notApplicable
+  if (
+    task.full.words.length > 160 ||
+    /\b(?:classif\w{1,5}|label|triage|outline|headline|title|subject line|categor\w{1,4}|review|feedback|edit|improve|rewrite|shorten|paraphrase|ideas?)\b/i.test(
+      task.request,
+    )
+  )
+    return notApplicable
+  const facts = hardFacts(task)
+  if (facts.length < 2) return notApplicable
+  const text = output.raw.toLowerCase()
+  const numbers = readNumbers(output.raw, { words: true })
+  const isUsed = (fact: string) => {
+    if (text.includes(fact)) return true
+    const [value] = readNumbers(fact, { words: true })
+    return value !== undefined && /^\d/.test(fact) && numbers.some((number) => standsFor(number, value.values[0]!))
+  }
+  const used = facts.filter(isUsed).length
+  const isMissed = used === 0 || (facts.length >= 4 && used * 4 <= facts.length)
+  return isMissed ? failed(`${used} of the ${facts.length} facts that the task gives are in it.`) : passed
+}
+
+/** Figures, codes, days, months and names of the task; not how long or how many it wants. */
+function hardFacts(task: ReadTask): string[] {
+  const text = task.full.raw
+  const facts = new Set<string>()
+  const lengths = requestedLengths(text).flatMap(({ text: spec }) => spec.match(/\d+/g) ?? [])
+  const counts = new Set([...requestedCounts(task).map(({ count }) => String(count)), ...lengths])
+  for (const match of text.matchAll(/\b\d+(?:[.,:]\d+)*\b/g))
+    if (!counts.has(match[0]) && facts.size < 20) facts.add(match[0].toLowerCase())
+  for (const match of text.matchAll(/\b(?=[\w-]*\d)(?=[\w-]*[A-Z])[A-Z][A-Z0-9-]{3,20}\b/g))
+    if (facts.size < 20) facts.add(match[0].toLowerCase())
+  for (const word of new Set(wordsOf(text))) if (WEEKDAYS.includes(word) || MONTHS.includes(word)) facts.add(word)
+  // Names in the middle of a sentence. German writes every noun with a capital.
+  if (task.language?.language === 'en')
+    for (const match of text.matchAll(/(?<=[\p{Ll},] )(?:Mr |Mrs |Ms |Dr )?(\p{Lu}\p{Ll}{2,20})\b/gu))
+      if (
+        facts.size < 20 &&
+        !/^(?:English|German|French|Spanish|Italian|Linkedin|Twitter|Instagram|Policy|Customer|User)$/i.test(match[1]!)
+      )
+        facts.add(match[1]!.toLowerCase())
+  return [...facts]
+}

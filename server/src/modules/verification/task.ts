@@ -1,0 +1,188 @@
+import { type DetectedLanguage, detectLanguage, languageNamed } from './languages.ts'
+import { quotedPassages, type ReadText, readText, splitFences, wordsOf } from './text.ts'
+
+/** What a task wants, and the material it gives. Read once, before any check. */
+export type ReadTask = {
+  agentId: string
+  full: ReadText
+  /** The task without quoted passages, pasted rows and code. */
+  request: string
+  requestWords: readonly string[]
+  /** Text that the task gives to be worked on: quotations, pasted lines, what follows a colon. */
+  material: string
+  code: string
+  context: readonly string[]
+  language: DetectedLanguage | undefined
+  /** The language that the answer has to be in, where the task names one. */
+  targetLanguage: string | undefined
+  mentionsLanguage: boolean
+  is: Readonly<Record<TaskKind, boolean>>
+  /** So little is said that a question back is an answer. */
+  isVague: boolean
+  /** The task speaks of a text, a file or code that is not there. */
+  lacksMaterial: boolean
+}
+
+type TaskKind = keyof typeof KINDS
+
+const MAX_REQUEST = 3_000
+
+const KINDS = {
+  translation:
+    /\b(?:translat\w{0,8}|übersetz\w{0,4}|tradui\w{0,6}|traduc\w{0,6}|traduz\w{0,6}|vertaal\w{0,4}|överfätt|översätt|how do you say|what is .{1,60} in (?:french|german|spanish|italian))/i,
+  summary:
+    /\b(?:summari[sz]e|summary|sum up|tl;?dr|condense|shorten|zusammenfass\w{0,4}|fass\w{0,3} .{0,200}zusammen|résum\w{0,4}|resum\w{0,4}|riassum\w{0,4}|samenvat\w{0,4}|key points|in a nutshell)/i,
+  extraction:
+    /\b(?:according to|from the (?:text|passage|report|article|paragraph|notes?)|in the (?:text|passage|report|article|notes?)|what does the (?:text|report|passage|article)|quote|verbatim|word for word|extract|laut|selon|según|secondo|based (?:only )?on)\b/i,
+  quotation:
+    /\b(?:quote|verbatim|word for word|wörtlich|zitier\w{0,3}|mot pour mot|cita\w{0,3} (?:textual|literal))\b/i,
+  proofreading:
+    /\b(?:proof-?read|correct (?:the|any|all|my|this|these)?\s?(?:spelling|grammar|typos?|mistakes|errors|sentence|text)|fix (?:the |any |all |my )?(?:spelling|grammar|typos?)|korrigier\w{0,3}|corrige\w{0,3}|correggi)\b/i,
+  questions:
+    /\b(?:questions?|quiz|interview|survey|faqs?|fragen|frage|preguntas?|domande|perguntas?|vragen|riddles?|knock[- ]knock|what to ask|ask)\b/i,
+  template:
+    /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill[- ]in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold|form letter|mad libs?)\b/i,
+  creative:
+    /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|card|condolences?|wishes|congratulat\w{1,6})\b/i,
+  fix: /\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
+  decision:
+    /\b(?:should (?:i|we)|which (?:is|one|option|vendor|plan)|recommend|choose|decide|versus|vs\.?|better|cheaper|prioriti[sz]e|soll(?:en|te)? (?:ich|wir))\b/i,
+} as const
+
+export function readTask(agentId: string, task: string, context: readonly string[]): ReadTask {
+  const full = readText(task)
+  const { prose, blocks } = splitFences(full.raw)
+  const { request, material } = splitMaterial(prose)
+  const requestWords = wordsOf(request)
+  const code = [...blocks.map((block) => block.code), codeLinesOf(prose)].filter(Boolean).join('\n')
+  const is = Object.fromEntries(
+    Object.entries(KINDS).map(([kind, pattern]) => [kind, pattern.test(request)]),
+  ) as ReadTask['is']
+  const target = targetLanguageOf(requestWords, is.translation)
+  const language = detectLanguage(requestWords)
+  return {
+    agentId,
+    full,
+    request,
+    requestWords,
+    material,
+    code,
+    context,
+    language: language?.isSure ? language : (detectLanguage(full.words) ?? language),
+    targetLanguage: target,
+    mentionsLanguage: target !== undefined || is.translation || speaksOfLanguage(requestWords),
+    is,
+    isVague: isVague(full, material, code),
+    lacksMaterial: lacksMaterial(request, material, code, full),
+  }
+}
+
+/** Quotations of three words and more, rows of data, and what follows a colon at the end of a line or of the request. */
+function splitMaterial(text: string): { request: string; material: string } {
+  const quotes = quotedPassages(text).filter((quote) => wordsOf(quote.text).length >= 3)
+  const parts: string[] = []
+  let request = ''
+  let at = 0
+  for (const quote of quotes) {
+    request += `${text.slice(at, quote.start)} `
+    parts.push(quote.text)
+    at = quote.end
+  }
+  request += text.slice(at)
+  const lines = request.split('\n')
+  const [first = '', ...rest] = lines
+  const colon = first.search(/[::](?=\s|$)/)
+  if (rest.some((line) => line.trim()) && (lines.length > 3 || colon === first.trimEnd().length - 1)) {
+    // A pasted text has its request in front of it, or after it in a line of its own.
+    const last = rest.at(-1)!.trim()
+    const isRequestLast = last.endsWith('?') && rest.length > 2
+    parts.push((isRequestLast ? rest.slice(0, -1) : rest).join('\n'))
+    request = isRequestLast ? `${first}\n${last}` : first
+  } else if (colon > 0 && first.length - colon > 12 && parts.length === 0) {
+    parts.push(first.slice(colon + 1), ...rest)
+    // Both sides may ask: "Reply to Bo: his order ships on Monday."
+    request = first
+  }
+  return { request: request.slice(0, MAX_REQUEST), material: parts.join('\n') }
+}
+
+const CODE_LINE =
+  /^\s*(?:def |class |function |const |let |var |import |from \w{1,40} import|return\b|if ?\(|for ?\(|while ?\(|#include|public |private |fn |func |select .{1,200} from |insert into |create table |print\(|console\.|async |await )|[;{}]\s*$|=>|^\s{2,}\S.{0,200}[)\];:]$/i
+
+const codeLinesOf = (text: string) => {
+  const lines = text.split('\n')
+  const code = lines.filter((line) => line.length < 400 && CODE_LINE.test(line))
+  const inline =
+    text.match(/`[^`\n]{3,400}`|\bprint\([^\n]{1,200}\)|\b\w{1,40}\(\[[^\n]{1,200}\]\)/g)?.slice(0, 20) ?? []
+  return [...code, ...inline].join('\n')
+}
+
+const VAGUE_WORDS = new Set(
+  'do it the thing this that please help me something anything test task hello hi hey there thanks thank you ok okay yes no x foo bar stuff now just can need want go start more again what why how run try make better improve fix change continue'.split(
+    ' ',
+  ),
+)
+
+const isVague = (full: ReadText, material: string, code: string) =>
+  !material.trim() &&
+  !code &&
+  (full.words.length <= 2 ||
+    full.words.filter((word) => !VAGUE_WORDS.has(word)).length <= 1 ||
+    !looksLikeWords(full.words))
+
+/** Keyboard noise has no vowels where words have them and no function words. */
+const looksLikeWords = (words: readonly string[]) =>
+  words.length > 4 ||
+  detectLanguage(words) !== undefined ||
+  words.some((word) => /\d|[\u0080-\uffff]/.test(word)) ||
+  words.filter((word) => /[aeiouy]/.test(word) && !/[^aeiouy]{4}/.test(word)).length * 2 > words.length
+
+const MISSING =
+  /\b(?:attached|attachment|enclosed|uploaded|below|following|the (?:csv|file|dataset|spreadsheet|pdf|image|screenshot|snippet|attachment)|(?:this|these|my|our) (?:\w{1,20} )?(?:function|code|script|csv|file|data|dataset|spreadsheet|numbers?|figures|text|essay|article|paragraph|email|e-mail|letter|query|contract|document|pdf|report|class|program|component|regex|tweet|poem|message|ticket|log|sentence|config|cv|resume|draft|page|list|table)|angehängt\w{0,2}|beigefügt\w{0,2}|folgende\w?|ci-joint\w?|adjunt\w|allegat\w|anex\w|it returns|mein\w? (?:funktion|code|text)|ma fonction|mi función)\b/i
+
+const lacksMaterial = (request: string, material: string, code: string, full: ReadText) =>
+  !material.trim() &&
+  !code &&
+  full.words.length <= 40 &&
+  (full.raw.match(/\d+/g)?.length ?? 0) < 3 &&
+  MISSING.test(request)
+
+const OF_LANGUAGE = new Set(
+  'word words phrase phrases say said speak spoken mean means meaning lesson learn learner teacher grammar vocabulary verb translate translation native language in into to auf ins en auf from something wort heißt bilingual both version'.split(
+    ' ',
+  ),
+)
+
+/** "the French word for bread", but not "the French Revolution". */
+const speaksOfLanguage = (words: readonly string[]) =>
+  words.some(
+    (word, index) =>
+      languageNamed(word) !== undefined &&
+      [-3, -2, -1, 1, 2].some((offset) => OF_LANGUAGE.has(words[index + offset] ?? '')),
+  ) || /\b(?:original language|any language|other languages?|bilingual|multilingual)\b/.test(words.join(' '))
+
+const TO_LANGUAGE = new Set('in into to auf ins en al in nach naar till på no em para'.split(' '))
+
+/** "in French", "ins Englische", "to Spanish"; with a translation the last language that is named is the target. */
+function targetLanguageOf(words: readonly string[], isTranslation: boolean): string | undefined {
+  const targets = new Set<string>()
+  let hasFrom = false
+  words.forEach((word, index) => {
+    const language = languageNamed(word)
+    if (!language) return
+    const before = words[index - 1] ?? ''
+    if (before === 'from' || before === 'vom' || before === 'aus' || before === 'du' || before === 'del') {
+      hasFrom = true
+      return
+    }
+    const next = words[index + 1] ?? ''
+    if (TO_LANGUAGE.has(before) && !/^(?:cities|class|history|food|market|customers?|speaking)$/.test(next))
+      targets.add(language)
+    else if (before === "l'" || /^l'/.test(word) || before === 'lo' || before === 'el') targets.add(language)
+  })
+  const named = new Set(words.map(languageNamed).filter(Boolean))
+  // "into German, Spanish and Italian" wants more than one.
+  if (targets.size > 1 || (isTranslation && named.size > 1 && !hasFrom && targets.size < named.size)) return undefined
+  const [target] = targets
+  return target ?? (isTranslation && !hasFrom ? [...named].at(-1) : undefined)
+}
