@@ -320,7 +320,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       offerReceipt: createOfferReceipts(receipts, clock),
       memory: memory.memory,
       lane: overrides.lane ?? (await openLane(config, catalog, clock, tracing)),
-      verify: openVerification(),
+      verify: await openVerification(config),
       receipts,
       awaitAudit: observe.auditLinks.awaitLink,
       afterStep: probe,

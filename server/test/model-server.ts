@@ -6,6 +6,7 @@ import { text as readText } from 'node:stream/consumers'
 export type ModelRequest = {
   model: string
   messages: { role: string; content: string }[]
+  stream?: boolean
   response_format?: { type: string; json_schema?: { schema: unknown } }
 }
 
@@ -27,7 +28,8 @@ export async function startModelServer(behaviour: {
       ? (behaviour.answerJudge?.(body) ?? { text: '{"failures": []}' })
       : behaviour.answerTask(body)
     if (typeof reply === 'function') reply(response)
-    else streamText(response, reply.text, reply.finish ?? 'stop')
+    else if (body.stream) streamText(response, reply.text, reply.finish ?? 'stop')
+    else sendText(response, reply.text, reply.finish ?? 'stop')
   }
   const server = createServer((request, response) => void handle(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -41,6 +43,15 @@ export async function startModelServer(behaviour: {
   }
 }
 
+const USAGE = { prompt_tokens: 100, completion_tokens: 40, total_tokens: 140 }
+
+function sendText(response: ServerResponse, content: string, finish_reason: string) {
+  const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason }]
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, usage: USAGE }))
+}
+
 function streamText(response: ServerResponse, text: string, finish: string) {
   const send = (choices: unknown[], usage?: unknown) =>
     response.write(
@@ -49,6 +60,6 @@ function streamText(response: ServerResponse, text: string, finish: string) {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   send([{ index: 0, delta: { role: 'assistant', content: text }, finish_reason: null }])
   send([{ index: 0, delta: {}, finish_reason: finish }])
-  send([], { prompt_tokens: 100, completion_tokens: 40, total_tokens: 140 })
+  send([], USAGE)
   response.end('data: [DONE]\n\n')
 }

@@ -29,14 +29,14 @@ export async function openLane(
 }
 
 /** The adapter reads one variable per lane; the settings table has one list for all of them. */
-function laneEnv(config: Config): Record<string, string | undefined> {
+export function laneEnv(config: Config): Record<string, string | undefined> {
   const models = (config.LANE_MODELS ?? []).map((pair) => {
     const [agentId, model] = pair.split('=')
     if (!agentId || !model) throw new ConfigError(`LANE_MODELS '${pair}' is not usable: write agent-id=model.`)
     return [`LANE_MODEL_${agentId.toUpperCase().replaceAll('-', '_')}`, model]
   })
   const names = Object.keys(config).filter(
-    (name) => name.startsWith('LANE_') && name !== 'LANE_MODELS',
+    (name) => (name.startsWith('LANE_') || name.startsWith('JUDGE_')) && name !== 'LANE_MODELS',
   ) as (keyof Config)[]
   const settings = names.flatMap((name) => (config[name] === undefined ? [] : [[name, String(config[name])]]))
   return Object.fromEntries([...settings, ...models])

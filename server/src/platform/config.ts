@@ -424,6 +424,34 @@ export const settings = {
     parse: integer(0, 1_000),
     fallback: 2,
   }),
+  JUDGE_PROVIDER: optional({
+    group: 'lanes',
+    about: "provider of the judge that looks at the work of models; by default the lanes' own, `off` asks none",
+    parse: oneOf('off', 'openai-compatible', 'anthropic'),
+  }),
+  JUDGE_BASE_URL: optional({
+    group: 'lanes',
+    about: 'address of the judge, when JUDGE_PROVIDER is set',
+    parse: webAddress('http', 'https'),
+  }),
+  JUDGE_API_KEY: optional({ group: 'lanes', about: 'key of the judge', parse: anyText, secret: true }),
+  JUDGE_MODEL: optional({ group: 'lanes', about: 'model of the judge; by default LANE_MODEL', parse: anyText }),
+  JUDGE_USD_PER_MILLION_INPUT: optional({
+    group: 'lanes',
+    about: "cost of a million input tokens of a judge that is not the lanes' own provider",
+    parse: anyText,
+  }),
+  JUDGE_USD_PER_MILLION_OUTPUT: optional({
+    group: 'lanes',
+    about: "cost of a million output tokens of a judge that is not the lanes' own provider",
+    parse: anyText,
+  }),
+  JUDGE_TIMEOUT_MS: setting({
+    group: 'lanes',
+    about: 'how long a judge may take; a later answer decides nothing',
+    parse: integer(100, 60_000),
+    fallback: 20_000,
+  }),
   PREAUTH_CLOSE_SECONDS: setting({
     group: 'governance',
     about: 'a pre-authorisation that is not closed within this time is escalated',

@@ -70,6 +70,8 @@ beforeAll(async () => {
       LANE_RETRIES: '0',
       LANE_STALL_MS: '1500',
       LANE_TIMEOUT_MS: '10000',
+      // This file is about the lane alone; `runs/judge.test.ts` is about the judge.
+      JUDGE_PROVIDER: 'off',
       OTEL_EXPORTER_OTLP_ENDPOINT: urlOf(collector).slice(0, -'/v1'.length),
     },
   })

@@ -39,7 +39,11 @@ const MAX_OUTPUT_CHARACTERS = 60_000
 const MAX_RETRY_AFTER_SECONDS = 30
 
 /** The SDK is loaded on first use, so that a service with offline lanes does not pay for it. */
-export async function openModel(provider: ProviderSettings, model: string): Promise<LanguageModel> {
+export async function openModel(
+  provider: ProviderSettings,
+  model: string,
+  { structuredOutputs = false } = {},
+): Promise<LanguageModel> {
   if (provider.kind === 'anthropic') {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     // Without a key the SDK would silently read one from the environment.
@@ -47,7 +51,13 @@ export async function openModel(provider: ProviderSettings, model: string): Prom
   }
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
   const key = provider.apiKey === undefined ? {} : { apiKey: provider.apiKey }
-  return createOpenAICompatible({ name: 'lane', baseURL: provider.baseUrl, includeUsage: true, ...key })(model)
+  return createOpenAICompatible({
+    name: 'lane',
+    baseURL: provider.baseUrl,
+    includeUsage: true,
+    supportsStructuredOutputs: structuredOutputs,
+    ...key,
+  })(model)
 }
 
 /** Streams one response and classifies how it ended. Never throws on a provider failure. */

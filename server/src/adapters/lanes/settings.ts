@@ -59,6 +59,18 @@ export function readLaneSettings(env: Env, agentIds: readonly string[]): LanePro
   }
 }
 
+export type JudgeSettings = { provider: ProviderSettings; timeoutMs: number }
+
+/** The judge's provider: its own where `JUDGE_PROVIDER` names one, else that of the lanes with `JUDGE_MODEL`. */
+export function readJudgeSettings(env: Env): JudgeSettings | undefined {
+  if (env.JUDGE_PROVIDER === 'off') return undefined
+  const lanes = readProvider(env, 'LANE_', [])
+  if (!lanes) return undefined
+  const model = env.JUDGE_MODEL ?? lanes.model
+  const provider = env.JUDGE_PROVIDER ? readProvider({ ...env, JUDGE_MODEL: model }, 'JUDGE_', []) : { ...lanes, model }
+  return provider && { provider, timeoutMs: readInteger(env, 'JUDGE_TIMEOUT_MS', 20_000, 60_000) }
+}
+
 function readProvider(env: Env, prefix: string, agentIds: readonly string[]): ProviderSettings | undefined {
   const kind = env[`${prefix}PROVIDER`]
   if (!kind) return undefined

@@ -2,7 +2,7 @@ import { sha256 } from '../../platform/canonical.ts'
 import { StepBudgetExceeded } from '../../platform/step-budget.ts'
 import { isStorableText } from '../../platform/storable-text.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
-import type { OutputCheck, VerifyOutputInput } from '../verification/verification.ts'
+import type { OutputCheck, OutputVerification, VerifyOutputInput } from '../verification/verification.ts'
 import { paymentMethodOf } from './draft-receipt.ts'
 import type { Lane, LaneResult, PartialOutput } from './lane.ts'
 import { type Failure, memoryUse, type Run, type RunResult, stepOwner, type Verification } from './paid-unit.ts'
@@ -40,7 +40,7 @@ async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptio
     const secondResult = await callLane(deps, task)
     return secondResult.ok ? secondResult.output : ''
   }
-  const verification = await verifyResult(deps, run, {
+  const { verification, judge } = await verifyResult(deps, run, {
     agentId: run.agentId,
     task: task.task,
     output: result.output,
@@ -48,6 +48,7 @@ async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptio
     context,
     ...(result.finishedEarly && { finishedEarly: true }),
     ...(result.mode === 'offline' && { reexecute }),
+    signal,
   })
   if (verification.verified === false && !verification.accepted_unverified)
     return verificationFailure(verification, result.mode)
@@ -59,8 +60,9 @@ async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptio
       model: result.model,
       mode: result.mode,
       latency_ms,
-      usage: toUsage(result),
+      usage: toUsage(result, judge),
       fallbacks: result.fallbacks,
+      ...(judge && { judge: toJudgeUsage(judge) }),
     },
     verification,
     memory: {
@@ -78,10 +80,14 @@ async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptio
   }
 }
 
-const toUsage = ({ usage }: Pick<PartialOutput, 'usage'>): RunResult['execution']['usage'] => ({
-  input_tokens: usage.inputTokens,
-  output_tokens: usage.outputTokens,
-  cost_usd: usage.costUsd,
+/** The tokens of the lane, and of the judge where one was asked. */
+const toUsage = (
+  { usage }: Pick<PartialOutput, 'usage'>,
+  judge?: OutputVerification['judge'],
+): RunResult['execution']['usage'] => ({
+  input_tokens: usage.inputTokens + (judge?.usage.inputTokens ?? 0),
+  output_tokens: usage.outputTokens + (judge?.usage.outputTokens ?? 0),
+  cost_usd: Number((usage.costUsd + (judge?.usage.costUsd ?? 0)).toFixed(8)),
 })
 
 const INCOMPLETE: OutputCheck = {
@@ -117,14 +123,27 @@ export function toCancelledResult(deps: RunDeps, run: Run, part: PartialOutput):
 }
 
 async function verifyResult(deps: RunDeps, run: Run, input: VerifyOutputInput): Promise<Verification> {
+const toJudgeUsage = ({ provider, model, usage }: NonNullable<OutputVerification['judge']>) => ({
+  provider,
+  model,
+  usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cost_usd: usage.costUsd },
+})
+
+type VerifiedResult = { verification: Verification; judge?: OutputVerification['judge'] }
+
+async function verifyResult(deps: RunDeps, run: Run, input: VerifyOutputInput): Promise<VerifiedResult> {
   const verification_id = deps.ids.next('ver')
   const { verify, accept_unverified } = run.request.options ?? {}
-  if (verify === false) return { verification_id, verified: null, score: null, grade: null, checks: [] }
-  const verification = await deps.verify(input)
+  if (verify === false)
+    return { verification: { verification_id, verified: null, score: null, grade: null, checks: [] } }
+  const { judge, ...verification } = await deps.verify(input)
   return {
-    verification_id,
-    ...verification,
-    ...(!verification.verified && accept_unverified && { accepted_unverified: true as const }),
+    verification: {
+      verification_id,
+      ...verification,
+      ...(!verification.verified && accept_unverified && { accepted_unverified: true as const }),
+    },
+    ...(judge && { judge }),
   }
 }
 

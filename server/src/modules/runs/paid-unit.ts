@@ -89,6 +89,12 @@ export type RunResult = {
     fallbacks: readonly { provider: string; model: string; reason: string }[]
     /** The caller cancelled it after text of it was shown. */
     cancelled?: true
+    /** The model that looked at the output; its tokens are part of `usage`. */
+    judge?: {
+      provider: string
+      model: string
+      usage: { input_tokens: number; output_tokens: number; cost_usd: number }
+    }
   }
   verification: Verification
   memory: { read: string[]; written: string | null }

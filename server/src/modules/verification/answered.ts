@@ -37,7 +37,7 @@ const GREETING =
 
 /** Nobody in particular cannot: "it is impossible to say", "more data is needed", "this request falls outside…". */
 const IMPERSONAL =
-  /\b(?:it(?:'s| is| would be) (?:not possible|impossible|inappropriate|difficult|hard|not appropriate)(?: for me)? to|impossible to (?:say|tell|determine|answer|calculate|know)|(?:more|further|additional) (?:data|information|details?|context)(?: (?:is|are|would be))? (?:needed|required|necessary)|not enough (?:data|information|context|details?)|insufficient (?:data|information|context|details?)|without (?:more|further|additional|the|any) (?:data|information|details?|context|full)|cannot be (?:determined|calculated|computed|answered|completed|fulfilled|processed|done|provided)|can't be (?:determined|answered|done)|unable to (?:help|assist|comply|process|complete|provide|answer|generate|fulfil|fulfill|create|write|perform|determine)|(?:this|that|your) (?:request|task|question|topic|message) (?:is|falls|goes|violates|cannot|can't|has been|was|may)\s?(?:outside|beyond|against|not|be|blocked|rejected|declined|flagged)?|outside (?:of )?(?:my|the) (?:scope|area|expertise|capabilities)|against (?:my|our|the) (?:guidelines|policy|policies|rules|terms)|content (?:policy|guidelines)|(?:my|our) (?:guidelines|policies|policy|rules|programming) (?:prevent|prohibit|do not|don't)|access denied|request (?:denied|declined|rejected|refused)|no comment|i(?:'ll| will| shall| must| have to| need to)? (?:respectfully )?(?:pass|decline|refuse|abstain)|(?:please|you should|you may want to|better|best to|i'd|i would|i) (?:\w{1,10} ){0,3}(?:consult|contact|ask|see|speak to|talk to|reach out to) (?:an?|your|the|our) (?:\w{1,14} ){0,2}(?:professional|expert|specialist|lawyer|attorney|doctor|accountant|advisor|adviser|developer|consultant|astronomer|support|translator|analyst|comedian|librarian|teacher|agent|physician|engineer)|seek professional|i (?:do not|don't) (?:write|do|make|provide|offer|give|answer|translate|produce|perform|create|generate|tell|handle|have opinions|have an opinion|discuss|know)\b|not (?:something|a task|a topic) i(?:'m| am| can| will| do)?|can't (?:do|help|assist|write|tell|answer|provide)|cannot (?:do|help|assist|write|tell|answer|provide|comply|fulfil|fulfill)|das kann ich|dazu kann ich|keine (?:auskunft|antwort)|nicht möglich|impossible de|es imposible|no es posible|non è possibile|não é possível|niet mogelijk)/iu
+  /\b(?:it(?:'s| is| would be) (?:not possible|impossible|inappropriate|difficult|hard|not appropriate)(?: for me)? to|impossible to (?:say|tell|determine|answer|calculate|know)|(?:more|further|additional) (?:data|information|details?|context)(?: (?:is|are|would be))? (?:needed|required|necessary)|not enough (?:data|information|context|details?)|insufficient (?:data|information|context|details?)|without (?:more|further|additional|the|any) (?:data|information|details?|context|full)|cannot be (?:determined|calculated|computed|answered|completed|fulfilled|processed|done|provided)|can't be (?:determined|answered|done)|unable to (?:help|assist|comply|process|complete|provide|answer|generate|fulfil|fulfill|create|write|perform|determine)|(?:this|that|your) (?:request|task|question|topic|message) (?:is|falls|goes|violates|cannot|can't|has been|was|may)\s?(?:outside|beyond|against|not|be|blocked|rejected|declined|flagged)?|outside (?:of )?(?:my|the) (?:scope|area|expertise|capabilities)|against (?:my|our|the) (?:guidelines|policy|policies|rules|terms)|content (?:policy|guidelines)|(?:my|our) (?:guidelines|policies|policy|rules|programming) (?:prevent|prohibit|do not|don't)|access denied|request (?:denied|declined|rejected|refused)|no comment|i(?:'ll| will| shall| must| have to| need to)? (?:respectfully )?(?:pass|decline|refuse|abstain)|(?:please|you should|you may want to|better|best to|i'd|i would|i) (?:\w{1,10} ){0,3}(?:consult|contact|ask|see|speak to|talk to|reach out to) (?:an?|your|the|our) (?:\w{1,14} ){0,2}(?:professional|expert|specialist|lawyer|attorney|doctor|accountant|advisor|adviser|developer|consultant|astronomer|support|translator|analyst|comedian|librarian|teacher|agent|physician|engineer)|seek professional|i (?:do not|don't) (?:write|do|make|provide|offer|give|answer|translate|produce|perform|create|generate|tell|handle|have opinions|have an opinion|discuss|know)\b|not (?:something|a task|a topic) i(?:'m| am| can| will| do)?|can't (?:do|help|assist|write|tell|answer|provide)|cannot (?:do|help|assist|write|tell|answer|provide|comply|fulfil|fulfill)|das kann ich|dazu kann ich|keine (?:auskunft|antwort)|nicht möglich|(?:bin|sind) (?:ich|wir)?\s?(?:leider )?nicht in der lage|außerstande|ne (?:suis|sommes) pas en mesure|no estoy en condiciones|you should (?:look|check|search|refer|read|google|try)|(?:just|simply|please|better) (?:look|check|search|google|refer|read)\b.{0,40}\b(?:documentation|docs|online|internet|manual|web|sources?)|(?:can|may|might|could) be (?:hurtful|harmful|offensive|disrespectful|insensitive)|talk about something|something (?:positive|else|different) instead|no (?:recommendation|opinion|advice|answer|comment)\b|(?:decision|choice)s? .{0,40}\b(?:yours|up to you)|(?:is|are) (?:yours|up to you)|(?:do not|don't) have (?:an?|any|the) (?:answer|opinion|information|data|access)|(?:will not|won't) (?:give|provide|do|write|answer|share|tell|solve)|not supported|should be (?:directed|addressed|asked)|exceeds? what i|no authority|not authori[sz]ed|impossible de|es imposible|no es posible|non è possibile|não é possível|niet mogelijk)/iu
 
 function findRefusal(task: ReadTask, output: ReadText): Finding {
   const head = output.raw.slice(0, HEAD)
@@ -75,25 +75,34 @@ const hasSubstance = (task: ReadTask, output: ReadText) =>
   (output.raw.match(/\d[\d.,]*/g) ?? []).some((number) => !task.full.raw.includes(number))
 
 const ELSEWHERE =
-  /\b(?:please (?:consult|contact|refer|provide|share|try)|consult|you (?:may|might|could) want to|i (?:suggest|recommend) (?:you |that you )?(?:consult|contact|talk|speak|see|check|ask)|is there (?:something|anything) else|let me know if|feel free|if you (?:have|need|would like)|happy to help|could you|can you|wenden sie sich|veuillez|consulte|por favor)\b/iu
+  /\b(?:please (?:consult|contact|refer|provide|share|try|search)|consult|try to|yourself\b|search online|you (?:may|might|could) want to|i (?:suggest|recommend) (?:you |that you )?(?:consult|contact|talk|speak|see|check|ask)|is there (?:something|anything) else|let me know if|feel free|if you (?:have|need|would like)|happy to help|could you|can you|wenden sie sich|veuillez|consulte|por favor)\b/iu
 
 /** Nothing is left once the sentences that decline, apologise or send elsewhere are taken away. */
 const isMostlyRefusal = (sentences: readonly string[]) =>
   sentences.filter(
     (sentence) =>
-      !(CANNOT.test(sentence) || SORRY.test(sentence) || ELSEWHERE.test(sentence) || AS_ASSISTANT.test(sentence)),
+      !(
+        CANNOT.test(sentence) ||
+        IMPERSONAL.test(sentence) ||
+        SORRY.test(sentence) ||
+        ELSEWHERE.test(sentence) ||
+        AS_ASSISTANT.test(sentence)
+      ),
   ).length *
     2 <=
   sentences.length - 1
 
 const CLARIFYING =
-  /\b(?:would you like|do you (?:want|need|have|mean|prefer)|could you|can you|please (?:provide|share|tell|specify|clarify|give|send|let me know|paste|describe)|tell me|let me know|let's clarify|what (?:tone|style|kind|type|is your|are your|is the (?:purpose|context|audience|goal|length|topic|budget|target)|exactly|format|would|do you|topic|language|length|level|details|budget|platform|version|sort)|who is (?:the|your)|which (?:one|format|tone|style|version|language|aspect|of|do you|would)|how (?:long|many words|formal|detailed|much|would you|do you)|more (?:details?|information|context|specific)|need to know|need more|a (?:few|couple of) (?:questions|details|things)|should (?:it|i|the)|are you looking|before i (?:start|begin|can|write|answer)|möchten sie|können sie|könnten sie|welche\w?|mehr (?:informationen|details)|pourriez-vous|pouvez-vous|quel(?:le)? (?:ton|style|type|est)|plus de (?:détails|précisions|contexte)|podría|puede\w? (?:dar|proporcionar|decir|indicar)|qué (?:tipo|tono|estilo)|más (?:detalles|información)|potrebbe|può|che (?:tipo|tono)|poderia|pode|que tipo|mais (?:detalhes|informações)|kunt u|kun je)/iu
+  /\b(?:would you like|do you (?:want|need|have|mean|prefer)|could you|can you|please (?:provide|share|tell|specify|clarify|let me know|paste|describe)|tell me|let me know|let's clarify|what (?:tone|style|kind|type|is your|are your|is the (?:purpose|context|audience|goal|length|topic|budget|target)|exactly|format|would|do you|topic|language|length|level|details|budget|platform|version|sort)|who is (?:the|your)|which (?:one|format|tone|style|version|language|aspect|of|do you|would)|how (?:long|many words|formal|detailed|much|would you|do you)|more (?:details?|information|context|specific)|need to know|need more|a (?:few|couple of) (?:questions|details|things)|should (?:it|i|the)|are you looking|before i (?:start|begin|can|write|answer)|möchten sie|können sie|könnten sie|welche\w?|mehr (?:informationen|details)|pourriez-vous|pouvez-vous|quel(?:le)? (?:ton|style|type|est)|plus de (?:détails|précisions|contexte)|podría|puede\w? (?:dar|proporcionar|decir|indicar)|qué (?:tipo|tono|estilo)|más (?:detalles|información)|potrebbe|può|che (?:tipo|tono)|poderia|pode|que tipo|mais (?:detalhes|informações)|kunt u|kun je)/iu
 
 const FILLER =
-  /^(?:(?:sure|of course|certainly|absolutely|happy to help|i'?d be happy to|great|gladly|gerne|bien sûr|claro|certo|natürlich|good question|that depends|it depends|das kommt darauf an|ça dépend|depende|dipende|thanks|thank you|hello|hi|okay|ok|interesting)\b.{0,140}|.{0,60}:)$/iu
+  /^(?:(?:sure|of course|certainly|absolutely|happy to help|i'?d be happy to|great|gladly|gerne|bien sûr|claro|certo|natürlich|good question|that depends|it depends|das kommt darauf an|ça dépend|depende|dipende|thanks|thank you|interesting)\b.{0,140}|(?:hello|hi|okay|ok)\b.{0,24}|.{0,60}:)$/iu
 
 function findQuestionBack(task: ReadTask, output: ReadText): Finding {
   if (task.isVague || task.lacksMaterial || task.is.questions || output.raw.length > SHORT) return passed
+  // Who answers a customer may ask them for something.
+  if (task.agentId.startsWith('support') && (GREETING.test(output.raw) || sentencesOf(output.raw).length > 3))
+    return passed
   const sentences = sentencesOf(output.raw)
   const isAsking = (sentence: string) => /[?？؟]["”’)\s]*$/.test(sentence) && CLARIFYING.test(sentence)
   const asksFor = (sentence: string) =>
@@ -195,6 +204,11 @@ function findPlaceholders(task: ReadTask, output: ReadText): Finding {
   }
   if (/\b(?:TODO|FIXME)\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
     return failed('It leaves a place to be filled in.')
+  if (
+    /^[\s\-*#\d.]*(?:\p{L}{1,20}:\s*)?(?:tbd|todo|n\/a|\.{3}|…|-+)[\s.]*$/iu.test(prose.trim()) &&
+    blocks.length === 0
+  )
+    return failed('It says that the answer is still to come.')
   const phrase = task.lacksMaterial || task.isVague ? undefined : PLACEHOLDER_PHRASE.exec(prose)?.[0]
   if (phrase && !task.full.raw.toLowerCase().includes(phrase.toLowerCase()))
     return failed('It leaves a place to be filled in.')
@@ -283,13 +297,18 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
       ? failed(`It is in another language (${language.language}) than the one asked for (${target}).`)
       : notApplicable
   }
-  if (!language?.isSure) return notApplicable
-  if (!task.language?.isSure || task.mentionsLanguage) return notApplicable
-  if (sameLanguage(language.language, task.language.language)) return passed
+  if (!language || !task.language || task.mentionsLanguage) return notApplicable
+  const own = task.language
+  if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
+  // One of the two must be sure, and the other must have nothing of the first.
+  const isOther = language.isSure
+    ? own.isSure || (own.score >= 1 && own.scoreOf(language.language) <= 0.3 * own.score)
+    : own.isSure && output.words.length >= 4 && language.score >= 1.2 && language.scoreOf(own.language) === 0
+  if (!isOther) return notApplicable
   // The request may be short and the text that it is about in another language: both are allowed.
   const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
   if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
-  return failed(`It is in another language (${language.language}) than the task (${task.language.language}).`)
+  return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
 }
 
 const OPEN_ENDED = new Set(

@@ -20,6 +20,8 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkCodeLanguage(task, output),
         checkCase(task, output),
         checkNamed(task, output),
+        checkRecursion(task, output),
+        checkTranslationLength(task, output),
       ])
 
 /** Reads only the start and the end of a long request: text in the middle may mention JSON without requesting it. */
@@ -249,7 +251,8 @@ function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText
     return count === 1 ? undefined : `${count} lines were asked for and there are ${output.lines.length}.`
   }
   if (unit === 'paragraphs') {
-    const paragraphs = prose.split(/\n\s*\n/).filter((part) => part.trim()).length
+    // A greeting and a closing are no paragraphs.
+    const paragraphs = prose.split(/\n\s*\n/).filter((part) => wordsOf(part).length > 8).length
     return fits(paragraphs) || Math.abs(paragraphs - count) <= 1
       ? undefined
       : `${count} paragraphs were asked for and there are ${paragraphs}.`
@@ -422,7 +425,7 @@ function checkLabel(task: ReadTask, output: ReadText): Finding {
 /** Codes, figures and quoted words after "must mention", "include", "contain". */
 function checkWanted(task: ReadTask, output: ReadText): Finding {
   const clause =
-    /\b(?:must (?:mention|contain|include|have|say|use)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:words?|phrase|code|sentence|hashtag)|mention(?: that)?|use the words?|muss (?:enthalten|erwähnen)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
+    /\b(?:must (?:mention|contain|include|have|say|use)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:words?|phrase|code|sentence|hashtag)|mention(?: that)?|use the words?|contain(?:s|ing)? the (?:words?|phrase)|with the (?:words?|phrase)|using the (?:words?|phrase)|muss (?:enthalten|erwähnen)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
       task.full.raw.slice(0, 6_000),
     )?.[1]
   if (!clause) return notApplicable
@@ -551,6 +554,30 @@ const guessCodeLanguage = (code: string): string | undefined =>
           : /^\s*select\b/im.test(code)
             ? 'sql'
             : undefined
+
+/** A function that is to be recursive calls itself. */
+function checkRecursion(task: ReadTask, output: ReadText): Finding {
+  const { blocks } = splitFences(output.raw)
+  if (!/\brecursive(?:ly)?\b|\busing recursion\b/i.test(task.request) || blocks.length === 0) return notApplicable
+  const code = blocks.map((block) => block.code).join('\n')
+  const name = /\b(?:def|function|func|fn|const|let)\s+(?:\([^)]{0,60}\)\s*)?([A-Za-z_]\w{0,60})/.exec(code)?.[1]
+  if (!name || /\bwith\s+recursive\b/i.test(code)) return notApplicable
+  return code.split(`${name}(`).length > 2 || (code.includes(`${name} =`) && code.includes(`${name}(`))
+    ? passed
+    : failed('The function does not call itself.')
+}
+
+/** A translation has about as many words as its text. */
+function checkTranslationLength(task: ReadTask, output: ReadText): Finding {
+  const words = wordsOf(task.material).length
+  if (
+    !task.is.translation ||
+    words < 6 ||
+    /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Thai}]/u.test(`${task.material}${output.raw}`)
+  )
+    return notApplicable
+  return output.words.length * 3 < words ? failed('It is much shorter than the text to be translated.') : passed
+}
 
 /** The function or class that the task gives a name is in the code under that name. */
 function checkNamed(task: ReadTask, output: ReadText): Finding {

@@ -23,6 +23,7 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
     checkNames(task, output, source),
     checkExclusions(task, output),
     checkPolicy(task, output),
+    checkFree(task, output, source),
   ])
 }
 
@@ -245,6 +246,8 @@ function checkDays(task: ReadTask, output: ReadText, source: string): Finding {
     isComputing(task)
   )
     return notApplicable
+  // "Mon-Fri" names days in its own way.
+  if (/\b(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)\.?\s?[-–]/i.test(source)) return notApplicable
   const given = new Set(wordsOf(source))
   const written = new Set(output.words)
   for (const names of [WEEKDAYS, MONTHS]) {
@@ -311,6 +314,26 @@ function checkExclusions(task: ReadTask, output: ReadText): Finding {
       wordsOf(sentence.split(/[:;,–—]/, 1)[0]!).some((word) => excluded.has(word)),
   )
   return chosen ? failed('It chooses what the task rules out.') : passed
+}
+
+/** The task gives a price that the answer lacks, and the answer says that it is free. */
+function checkFree(task: ReadTask, output: ReadText, source: string): Finding {
+  if (
+    !/^(?:writer|support)/.test(task.agentId) ||
+    /\bfree\b|\bkostenlos|\bgratuit|\bgratis/i.test(source) ||
+    !/\bfree\b|\bkostenlos|\bgratuit|\bgratis/i.test(output.raw)
+  )
+    return notApplicable
+  const prices = readNumbers(source).filter(
+    (number) =>
+      unitOf(source, number) === 'money' ||
+      /\b(?:costs?|price|fee|charge)\b.{0,20}$/i.test(source.slice(Math.max(0, number.start - 30), number.start)),
+  )
+  if (prices.length === 0) return notApplicable
+  const written = readNumbers(output.raw, { words: true })
+  return prices.some(({ values }) => written.some((number) => standsFor(number, values[0]!)))
+    ? passed
+    : failed('It says free where the task gives a price.')
 }
 
 const GRANTS =

@@ -2,7 +2,7 @@
 const FUNCTION_WORDS: Readonly<Record<string, string>> = {
   en: "monday tuesday wednesday thursday friday saturday sunday comes goes says means costs lies makes takes first second last two three four five dear hello thank thanks sorry good best new like other one day year days years time people don't can't it's i'm let's that's you're the and is are was were of to in that it for you with this have has not be from what which how why who when where your their they will can could would should do does did about there an on at by or if but than then our we my me his her she he its as been more please write tell give make into after before because while also only very just some any all no yes so out up over here these those them us am i",
   de: 'montag dienstag mittwoch donnerstag freitag samstag sonntag kommt geht gibt macht heißt liegt beträgt wurde wurden sowie jedoch etwa gut erst dann diese dieser dieses jeder alle viele zwei drei jahr jahre tage tag leider danke hallo lautet beim vom weil damit kostet mal ihnen ihm ihn der die das und ist sind war ein eine einen einem einer nicht mit für von zu auf im den dem des ich sie wir ihr es auch als wie was warum wer wann wo aber oder wenn dass sich bei nach aus zum zur über unter vor durch haben hat wird werden kann können soll mein dein sein ihre unser bitte mir uns euch noch nur schon sehr mehr keine kein habe hast am an um bis gegen ohne schreibe nenne ins',
-  fr: "lundi mardi mercredi jeudi vendredi samedi dimanche vient va peut fait sont était deux trois bonjour merci après avant chez sous jour jours ans année voici cela ça contre pour commencez utilisez il y a puis depuis lorsque afin le la les des un une et est sont dans pour pas que qui ne sur avec ce cette ces au aux du en vous nous je il elle ils elles mais ou où donc car plus par comme tout tous être avoir fait quel quelle quels pourquoi comment quand votre vos notre nos mon ma mes son sa ses leur c'est j'ai l'on d'un d'une qu'il n'est très bien aussi s'il moi",
+  fr: "lundi mardi mercredi jeudi vendredi samedi dimanche vient va peut fait sont était deux trois bonjour merci après avant chez sous jour jours ans année voici cela ça contre pour commencez utilisez il y a puis depuis lorsque afin chaque matin goût jour le la les des un une et est sont dans pour pas que qui ne sur avec ce cette ces au aux du en vous nous je il elle ils elles mais ou où donc car plus par comme tout tous être avoir fait quel quelle quels pourquoi comment quand votre vos notre nos mon ma mes son sa ses leur c'est j'ai l'on d'un d'une qu'il n'est très bien aussi s'il moi",
   es: 'lunes martes miércoles jueves viernes sábado domingo viene va puede hace eran dos tres gracias después antes bajo día año años aquí esto eso contra nadie nunca siempre porque así mejor tiene tienen el la los las un una unos unas y es son en de del que no se por para con como más pero su sus al lo le les este esta estos estas ese esa muy también porque cuando donde dónde qué cómo cuál quién por qué está están ser fue hay yo tú usted nosotros mi mis nuestro ya sin sobre entre hasta desde todo todos cada uno dame escribe hola buenos días',
   it: "lunedì martedì mercoledì giovedì venerdì sabato domenica viene va può fa erano due tre dopo prima sotto giorno giorni anno anni ecco questo quello contro nessuno mai sempre così meglio hai hanno ha dalle dagli nei negli il lo la i gli le un uno una e è sono di del della dei delle degli in che non si per con come più ma suo sua al alla alle nel nella questo questa questi queste molto anche perché quando dove cosa chi essere ha hanno ho abbiamo mio mia nostro già senza su tra fra fino da dal dalla ogni scrivi l'ho c'è dell all buongiorno grazie ci cui",
   pt: 'segunda terça quarta quinta sexta sábado domingo vem vai pode faz eram dois três depois antes sob dia ano anos aqui contra ninguém nunca sempre assim melhor tem têm ele ela causadas pela pelo pelos principalmente o a os as um uma uns umas e é são de do da dos das em no na nos nas que não se por para com como mais mas seu sua ao à às este esta isso isto muito também porque quando onde qual quem ser foi há eu você nós meu minha nosso já sem sobre entre até desde todo todos cada pelo pela está estão uma ele ela escreva obrigado olá',
@@ -37,7 +37,7 @@ const LETTERS: readonly (readonly [string, RegExp])[] = [
   ['de', /[äöüß]/g],
   ['es', /[ñ¿¡]/g],
   ['pt', /[ãõ]/g],
-  ['fr', /[êœèçùîôâ]/g],
+  ['fr', /[êœèçùîôâûë]/g],
   ['sv', /å|ä(?=[^u])/g],
   ['da', /[æø]/g],
   ['no', /[æø]/g],
@@ -122,7 +122,11 @@ export function detectLanguage(words: readonly string[]): DetectedLanguage | und
     language: best[0],
     score: best[1],
     scoreOf: (language) => scores.get(language) ?? 0,
-    isSure: best[1] >= 1.8 && best[1] >= rival * 1.5 && share >= 0.12 && (second === undefined || best[1] > second[1]),
+    isSure:
+      best[1] >= (share >= 0.3 ? 1.5 : 1.8) &&
+      best[1] >= rival * 1.5 &&
+      share >= 0.12 &&
+      (second === undefined || best[1] > second[1]),
   }
 }
 

@@ -22,6 +22,7 @@ export const checkResult = (task: ReadTask, output: ReadText): Finding => {
     checkSplit(task, output),
     checkDerived(task, answer),
     checkTextOperation(task, output),
+    checkSmallQuestions(task, output),
   ])
 }
 
@@ -81,8 +82,13 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
       text,
     )
   const root = /\b(?:square root of|wurzel (?:aus|von)|racine carrée de|raíz cuadrada de)\s(\d[\d.,]{0,12})/.exec(text)
+  const difference = /\bdifference between [$€£]?(\d[\d.,]{0,12}) and [$€£]?(\d[\d.,]{0,12})/.exec(text)
+  const product = /\bproduct of (\d[\d.,]{0,12}) and (\d[\d.,]{0,12})/.exec(text)
   let value: number | undefined
   if (share) value = (readNumbers(share[1]!)[0]!.values[0]! / 100) * readNumbers(share[2]!)[0]!.values[0]!
+  else if (difference)
+    value = Math.abs(readNumbers(difference[1]!)[0]!.values[0]! - readNumbers(difference[2]!)[0]!.values[0]!)
+  else if (product) value = readNumbers(product[1]!)[0]!.values[0]! * readNumbers(product[2]!)[0]!.values[0]!
   else if (root) value = Math.sqrt(readNumbers(root[1]!)[0]!.values[0]!)
   else {
     const found = /[\d(][\d\s.,()+*/×÷x^−-]{2,80}/.exec(text)
@@ -314,6 +320,7 @@ const STATISTICS: readonly (readonly [string, RegExp, (values: readonly number[]
     (values) => [sumOf(values) / values.length],
   ],
   ['median', /\b(?:median|médiane|mediana|zentralwert|mediaan)\b/i, (values) => [medianOf(values)]],
+  ['mode', /\bmode of\b/i, modesOf],
   ['smallest', /\b(?:smallest|lowest|minimum|min)\b/i, (values) => [Math.min(...values)]],
   ['largest', /\b(?:largest|biggest|highest|maximum|max)\b(?! \d)/i, (values) => [Math.max(...values)]],
   [
@@ -329,6 +336,13 @@ const medianOf = (values: readonly number[]) => {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = Math.floor(sorted.length / 2)
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+function modesOf(values: readonly number[]): number[] {
+  const counts = new Map<number, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  const most = Math.max(...counts.values())
+  return [...counts].filter(([, count]) => count === most).map(([value]) => value)
 }
 
 /** The figures a task gives, read in several ways: as a list, by columns, by what follows a colon, as quantity times price. */
@@ -433,6 +447,12 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
       (!task.agentId.startsWith('analyst') ||
         task.full.words.length > 30 ||
         /\bwhich\b|\b(?:words|outlier\w?|change|drop|increase)\b/i.test(task.request))
+    )
+      continue
+    if (
+      name === 'mean' &&
+      datasets.every((values) => values.length < 3) &&
+      /\b(?:speed|rate|price|cost|order value)\b/i.test(task.request)
     )
       continue
     if (name === 'sum' && !/^(?:analyst|default)/.test(task.agentId) && !/\b(?:sum|add)\b/i.test(task.request)) continue
@@ -587,7 +607,7 @@ function checkSplit(task: ReadTask, output: ReadText): Finding {
 function checkTextOperation(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw
   if (request.length > 400 || task.code) return notApplicable
-  const list = /\b(sort\w{0,3}|order|alphabeti[sz]e|arrange)\b[^:]{0,60}:\s?(.{3,300})/i.exec(request)
+  const list = /\b(sort\w{0,3}|order|alphabeti[sz]e|arrange|rank)\b[^:]{0,60}:\s?(.{3,300})/i.exec(request)
   if (list) {
     const items = list[2]!
       .split(/[,;\n]/)
@@ -641,12 +661,80 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
   return notApplicable
 }
 
+const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
+const DAY_WORDS: Readonly<Record<string, number>> = { a: 1, one: 1, two: 2, three: 3, four: 4, five: 5, six: 6 }
+
+/** Weekdays counted on, the larger of two numbers, running sums, the length of a word in code, letters and capitals. */
+function checkSmallQuestions(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 400)
+  const answer = output.raw.toLowerCase()
+  const shift =
+    /\b(?:(a|one|two|three|four|five|six|\d{1,3}) days? |the day )?(after|before|from) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b/i.exec(
+      request,
+    )
+  if (shift && /\b(?:what|which) (?:week)?day\b/i.test(request)) {
+    const count = shift[1] ? (DAY_WORDS[shift[1].toLowerCase()] ?? Number(shift[1])) : 1
+    const from = WEEKDAYS.indexOf(shift[3]!.toLowerCase())
+    const day = WEEKDAYS[(((from + (shift[2]!.toLowerCase() === 'before' ? -count : count)) % 7) + 7) % 7]!
+    return WEEKDAYS.some((name) => answer.includes(name)) && !answer.includes(day)
+      ? failed('It names another weekday.')
+      : passed
+  }
+  const pair =
+    /\bwhich (?:number )?is (bigger|larger|greater|higher|more|smaller|less|lower)\b[^\d]{0,20}(\d[\d.,/]{0,12}\d|\d)\s?(?:or|and|,)\s?(\d[\d.,/]{0,12}\d|\d)/i.exec(
+      request,
+    )
+  if (pair) {
+    const [a, b] = [readNumbers(pair[2]!)[0], readNumbers(pair[3]!)[0]]
+    const [first] = readNumbers(output.raw)
+    if (!a || !b || !first) return notApplicable
+    const [x, y] = [a.values[0]!, b.values[0]!]
+    const expected = /smaller|less|lower/i.test(pair[1]!) ? Math.min(x, y) : Math.max(x, y)
+    return first.values.includes(expected) ? passed : failed('It names the wrong one of the two numbers.')
+  }
+  if (/\b(?:cumulative|running) (?:sum|total)/i.test(request)) {
+    const [data] = datasetsOf(task)
+    if (!data || data.length < 3) return notApplicable
+    let sum = 0
+    const sums = data.map((value) => (sum += value))
+    const numbers = readNumbers(output.raw)
+    return sums.every((value) => numbers.some((number) => standsFor(number, value)))
+      ? passed
+      : failed('A running sum is not right.')
+  }
+  const length = /\blen\(["']([^"']{0,80})["']\)|["']([^"']{0,80})["']\.length\b/.exec(request)
+  if (length)
+    return readNumbers(output.raw, { words: true }).some(({ values }) =>
+      values.includes((length[1] ?? length[2])!.length),
+    )
+      ? passed
+      : failed('The length is not right.')
+  const spelled = /^\W*(?:how do you )?spell (?:the word )?["'“]?(\p{L}{3,40})["'”]?\W*$/iu.exec(request.trim())
+  if (spelled)
+    return answer.replace(/[^\p{L}]/gu, '').includes(spelled[1]!.toLowerCase())
+      ? passed
+      : failed('It is spelled otherwise.')
+  const raised =
+    /^\W*(uppercase|capitali[sz]e all|lowercase) (?:this|the following)?(?: text| sentence| word)?s?: ?(.{1,200})$/i.exec(
+      request.trim(),
+    )
+  if (raised) {
+    const text = raised[2]!.replace(/^["“]|["”]$/g, '')
+    return output.raw.includes(/^lower/i.test(raised[1]!) ? text.toLowerCase() : text.toUpperCase())
+      ? passed
+      : failed('The letters are not as asked for.')
+  }
+  return notApplicable
+}
+
 function findWhole(text: string, item: string, from: number): number {
   for (let at = text.indexOf(item, from); at >= 0; at = text.indexOf(item, at + 1))
     if (!/[\d.]/.test(text[at - 1] ?? ' ') && !/\d/.test(text[at + item.length] ?? ' ')) return at
   return -1
 }
 
+/** Totals that an analyst computes from quantities and prices. */
+const ANALYSED = /\b(?:revenue|total|profit|cost)\b/i
 const QUANTITATIVE =
   /\b(?:cheaper|break-?even|payback|how much|total cost|cost over|costs? more|save|savings|more expensive|profit|margin|revenue per|wie viel|günstiger|combien|cuánto|quanto)\b/i
 const ADVANCED =
@@ -656,8 +744,13 @@ const MAX_BASE = 14
 /** Figures of three digits and more follow from the figures given by at most three operations. */
 function checkDerived(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw
+  const isAnalysed =
+    task.agentId.startsWith('analyst') &&
+    ANALYSED.test(task.request) &&
+    /\b(?:at|for|each|à|je)\b.{0,4}\d|[×x*] ?\d/i.test(task.request) &&
+    task.full.words.length <= 40
   if (
-    !QUANTITATIVE.test(task.request) ||
+    !(QUANTITATIVE.test(task.request) || isAnalysed) ||
     ADVANCED.test(text) ||
     task.code ||
     !/^(?:analyst|strategist|default)/.test(task.agentId)

@@ -43,7 +43,7 @@ const KINDS = {
   template:
     /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill[- ]in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold|form letter|mad libs?)\b/i,
   creative:
-    /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|card|condolences?|wishes|congratulat\w{1,6})\b/i,
+    /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|novel|opening (?:line|scene)|dialogue|monologue|screenplay|card|condolences?|wishes|congratulat\w{1,6})\b/i,
   fix: /\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
   decision:
     /\b(?:should (?:i|we)|which (?:is|one|option|vendor|plan)|recommend|choose|decide|versus|vs\.?|better|cheaper|prioriti[sz]e|soll(?:en|te)? (?:ich|wir))\b/i,

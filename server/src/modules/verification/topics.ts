@@ -142,7 +142,11 @@ for (const field of FIELDS.map((words) => new Set(words.split(' '))))
 export const topicsOf = (words: readonly string[]): readonly ReadonlySet<string>[] => [
   ...new Set(
     words.flatMap(
-      (word) => BY_WORD.get(word) ?? BY_WORD.get(word.replace(/s$/, '')) ?? BY_WORD.get(word.replace(/ing$/, '')) ?? [],
+      (word) =>
+        BY_WORD.get(word) ??
+        BY_WORD.get(word.replace(/s$/, '')) ??
+        BY_WORD.get(word.replace(/(?:ing|ed|es)$/, '')) ??
+        [],
     ),
   ),
 ]

@@ -5,6 +5,8 @@ import { checkAskedFor } from './asked-for.ts'
 import { blocksToParse, type CodeBlock, checkCode } from './code.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { checkFactsUsed, checkGrounded } from './grounded.ts'
+import { askJudge, type JudgeOpinion } from './judge.ts'
+import type { AskJudge } from './judge-port.ts'
 import { CHECK_NAMES, type CheckName, rulesOf } from './lane-checks.ts'
 import { checkClaims, checkResult } from './recomputed.ts'
 import { checkSafe } from './safe.ts'
@@ -36,6 +38,8 @@ export type OutputVerification = {
   score: number
   grade: 'A' | 'B' | 'C' | 'D' | 'F'
   checks: readonly OutputCheck[]
+  /** What the judge used, where one was asked. */
+  judge?: JudgeOpinion['asked']
 }
 
 export type VerifyOutputInput = {
@@ -49,11 +53,15 @@ export type VerifyOutputInput = {
   finishedEarly?: boolean
   /** Runs the same offline task again. Only meaningful for a lane that promises the same bytes. */
   reexecute?: () => Promise<string>
+  /** Fires at the run's deadline and when it is cancelled; the judge has no longer than that. */
+  signal?: AbortSignal
 }
 
 export type VerificationDeps = {
   /** Parses code under a deadline; the messages of the blocks that do not parse. Without it nothing is parsed. */
   parseCode?: (blocks: readonly CodeBlock[]) => Promise<readonly string[]>
+  /** A model that looks at the work of models. It can only lower a verdict. */
+  judge?: AskJudge
 }
 
 export const MAX_OUTPUT = 64_000
@@ -68,13 +76,21 @@ export const createVerification =
       findings.recomputed = combine([findings.recomputed, message === undefined ? passed : failed(message)])
     }
     findings.reexecution_equal = await checkReexecution(input)
-    return toVerification(input, findings)
+    const verification = toVerification(input, findings)
+    // What has failed cannot be raised, so there is nothing to ask about.
+    if (!deps.judge || input.mode !== 'live' || !verification.verified) return verification
+    const { agentId, task, output, context = [], signal = new AbortController().signal } = input
+    const opinion = await askJudge(deps.judge, { agentId, task, output, context, signal })
+    return {
+      ...toVerification(input, { ...findings, model_judge: opinion.finding }),
+      ...(opinion.asked && { judge: opinion.asked }),
+    }
   }
 
 /** Verification without a parser of code. */
 export const verifyOutput = createVerification({})
 
-type Findings = Record<Exclude<CheckName, 'model_judge'>, Finding>
+type Findings = Record<Exclude<CheckName, 'model_judge'>, Finding> & { model_judge?: Finding }
 
 /** The checks that read task and output; all of them go through each text a few times and no more. */
 function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: CodeBlock[] } {
@@ -102,8 +118,9 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
 function toVerification({ agentId, mode }: VerifyOutputInput, findings: Findings): OutputVerification {
   const rules = rulesOf(agentId)
   const checks = CHECK_NAMES.flatMap((name): OutputCheck[] => {
-    if (name === 'model_judge') return []
-    const { applies, fault } = findings[name]
+    const finding = findings[name]
+    if (!finding) return []
+    const { applies, fault } = finding
     const { weight, decides } = rules[name]
     return [
       {
