@@ -56,6 +56,11 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   if (isOwn && (SORRY.test(opening) || isMostlyRefusal(sentences))) return failed('It declines the task.')
   if ((IMPERSONAL.test(opening) || isOwn) && isMostlyRefusal(sentences) && !hasSubstance(task, output))
     return failed('It declines the task.')
+  const isEvasive =
+    sentences.every((sentence) => EVASIVE.test(sentence) || FILLER.test(sentence) || ELSEWHERE.test(sentence)) &&
+    sentences.some((sentence) => EVASIVE.test(sentence))
+  if (isEvasive && output.words.length <= 45 && !hasSubstance(task, output))
+    return failed('It speaks about the question instead of answering it.')
   if (
     /^(?:no|nope|pass|sorry|nein|non|désolé|lo siento|n\/a|none|skip)[.!,]?(?: sorry| thanks| thank you)?[.!]*$/i.test(
       output.raw.trim(),
@@ -67,6 +72,10 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
     return failed('It declines the task.')
   return passed
 }
+
+/** Says something about the question instead of answering it. */
+const EVASIVE =
+  /\b(?:(?:really |largely |entirely )?depends (?:on|upon)|it depends|many ways|several (?:ways|approaches|factors|options)|many (?:factors|variables|aspects)|various factors|(?:is|are) (?:a |an )?(?:very |highly |quite )?(?:complex|subjective|fascinating|powerful|critical|important|interesting|nuanced|personal|individual|tricky)|both (?:options |choices |of them )?have|pros and cons|advantages and disadvantages|individual situation|varies|interesting question|great question|would not want to mislead|requires (?:a )?careful|should be done|would (?:first )?need to (?:understand|know)|best to test|no one-size|kommt (?:ganz )?darauf an|hängt .{0,40} ab|dépend de|depende de|dipende da)\b/iu
 
 /** Code, figures that the task does not give, a list or a table: there is an answer beside the excuse. */
 const hasSubstance = (task: ReadTask, output: ReadText) =>
@@ -281,6 +290,26 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
   return stubs.length > 0 && work.length <= Math.max(1, stubs.length) ? 'Its code is still to be written.' : undefined
 }
 
+/** Languages with enough words in the table to miss them in a short text. */
+const WELL_KNOWN = new Set([
+  'en',
+  'de',
+  'fr',
+  'es',
+  'it',
+  'pt',
+  'nl',
+  'zh',
+  'ja',
+  'ko',
+  'ru',
+  'el',
+  'ar',
+  'he',
+  'hi',
+  'th',
+])
+
 /** The answer is in the language of the task, or in the one that the task names. */
 export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const { prose } = splitFences(output.raw)
@@ -291,7 +320,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     if (sameLanguage(language.language, target)) return passed
     // In a translation every word counts; other texts may quote words of another language.
     const isOther = task.is.translation
-      ? language.isSure || (language.score >= 1 && language.score > 2 * language.scoreOf(target))
+      ? (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4)) ||
+        (WELL_KNOWN.has(target) && language.score >= 1 && language.score > 2 * language.scoreOf(target))
       : language.isSure && output.words.length >= 8
     return isOther
       ? failed(`It is in another language (${language.language}) than the one asked for (${target}).`)

@@ -395,7 +395,7 @@ export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
   )
     return notApplicable
   const facts = hardFacts(task)
-  if (facts.length < 2) return notApplicable
+  if (facts.length < 3) return notApplicable
   const text = output.raw.toLowerCase()
   const numbers = readNumbers(output.raw, { words: true })
   const isUsed = (fact: string) => {

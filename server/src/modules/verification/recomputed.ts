@@ -166,9 +166,9 @@ const findUnit = (word: string) => UNITS.find(([, pattern]) => pattern.test(word
 
 /** "convert 5 km to miles", "12 inches in cm?", "98.6F to C". */
 function checkConversion(task: ReadTask, answer: Answer): Finding {
-  if (task.full.words.length > 25) return notApplicable
+  if (task.full.words.length > 12) return notApplicable
   const match =
-    /(-?\d[\d.,]{0,14})\s?(°?[a-z/]{1,12}|meilen|zoll|pfund)\s(?:to|in|into|as|are|is|nach|en|em|a|equals?|=)\s?(?:how many\s)?(°?[a-z/]{1,12})\b/i.exec(
+    /(-?\d[\d.,]{0,14})\s?(°?[a-z/]{1,12}|meilen|zoll|pfund)\s(?:to|in|into|nach|en|em|equals?|=)\s?(?:how many\s)?(°?[a-z/]{1,12})\b/i.exec(
       task.request,
     )
   const many = match

@@ -42,27 +42,27 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const isShared = (key: string) =>
     (stems.has(key.slice(0, 3)) || key.length >= 7) && words.some((word) => sharesStem(key, word))
   if (keys.some(isShared) || sharesNumber(task, output)) return passed
-  const topics = topicsOf(keys)
-  if (topics.length > 0 && words.some((word) => topics.some((topic) => topic.has(word) || topic.has(singular(word)))))
-    return passed
-  // Dates and figures say what they are about without its words.
-  if (output.lines.filter((line) => /\d/.test(line)).length >= 3) return notApplicable
-  // Verses and jokes need not name their subject, so only a known field can tell.
-  const canTell = task.is.creative
-    ? topicsOf(subjectOf(task.full.words)).length > 0
-    : keys.length >= 3
-      ? words.length >= 8 || topics.length > 0
-      : topics.length > 0
-  return canTell ? failed('Nothing in it is about what the task is about.') : notApplicable
+  const fields = topicsOf(keys)
+  if (fields.some((field) => words.some((word) => field.has(word) || field.has(singular(word))))) return passed
+  // Not naming the subject is no fault, so the answer must plainly be about another one.
+  const subject = subjectOf(task.full.words)
+  if (task.is.creative && topicsOf(subject).length === 0) return notApplicable
+  const enough = task.is.creative ? 2 : 3
+  return topicsOf(words).some((field) => !fields.includes(field) && countIn(field, words) >= enough)
+    ? failed('It is about another subject.')
+    : notApplicable
 }
 
-const ABOUT = new Set('about on over regarding concerning über zum zur sur sobre su met'.split(' '))
+const ABOUT = new Set('about on over regarding concerning über zum zur sur sobre su'.split(' '))
 
 /** What a joke or a poem is to be about: "a joke about dentists". */
 function subjectOf(words: readonly string[]): string[] {
   const at = words.findIndex((word) => ABOUT.has(word))
   return at < 0 ? [] : words.slice(at + 1, at + 5).filter((word) => word.length > 2 && !COMMON.has(word))
 }
+
+const countIn = (field: ReadonlySet<string>, words: readonly string[]) =>
+  new Set(words.flatMap((word) => (field.has(word) ? [word] : field.has(singular(word)) ? [singular(word)] : []))).size
 
 const isDense = (word: string) => /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(word)
 
