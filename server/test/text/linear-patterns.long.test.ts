@@ -9,10 +9,11 @@ import { compilePattern } from './regex-steps.ts'
 
 const SOURCE = resolve(import.meta.dirname, '../../src')
 const FILES = [
-  ...['adapters/lanes/offline', 'adapters/lanes', 'modules/routing', 'modules/memory', 'modules/verification'].flatMap((folder) =>
-    readdirSync(join(SOURCE, folder))
-      .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-      .map((name) => join(folder, name)),
+  ...['adapters/lanes/offline', 'adapters/lanes', 'modules/routing', 'modules/memory', 'modules/verification'].flatMap(
+    (folder) =>
+      readdirSync(join(SOURCE, folder))
+        .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+        .map((name) => join(folder, name)),
   ),
   'platform/strict-json.ts',
   'platform/storable-text.ts',

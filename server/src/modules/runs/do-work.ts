@@ -122,7 +122,6 @@ export function toCancelledResult(deps: RunDeps, run: Run, part: PartialOutput):
   }
 }
 
-async function verifyResult(deps: RunDeps, run: Run, input: VerifyOutputInput): Promise<Verification> {
 const toJudgeUsage = ({ provider, model, usage }: NonNullable<OutputVerification['judge']>) => ({
   provider,
   model,
