@@ -2,7 +2,7 @@ import { combine, type Finding, failed, notApplicable, passed } from './finding.
 import { detectLanguage, sameLanguage } from './languages.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { plainText, type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
+import { plainText, type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
 
 /** Is there an answer at all? A refusal, a question back, an echo of the task and an unfilled template are none. */
 export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
@@ -214,7 +214,8 @@ function findPlaceholders(task: ReadTask, output: ReadText): Finding {
   if (/\b(?:TODO|FIXME)\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
     return failed('It leaves a place to be filled in.')
   if (
-    /^[\s\-*#\d.]*(?:\p{L}{1,20}:\s*)?(?:tbd|todo|n\/a|\.{3}|…|-+)[\s.]*$/iu.test(prose.trim()) &&
+    prose.length < 60 &&
+    /^[-*#\d. ]{0,8}(?:\p{L}{1,20}: ?)?(?:tbd|todo|n\/a|\.{3}|…|-{1,5})[. ]{0,5}$/iu.test(prose.trim()) &&
     blocks.length === 0
   )
     return failed('It says that the answer is still to come.')
@@ -356,12 +357,12 @@ export function checkComplete(output: ReadText, finishedEarly: boolean): Finding
   const lastLine = text.slice(text.lastIndexOf('\n') + 1).trim()
   if (lastLine === '' || lastLine.startsWith('|') || /^[`#>]/.test(lastLine) || lastLine.startsWith('```'))
     return passed
-  const body = lastLine.replace(/[\s*_`]+$/, '')
+  const body = trimMarks(lastLine)
   if (/[\p{L}\p{N}],$/u.test(body) && body.split(' ').length > 4) return failed('It ends with a comma.')
   if (/[([{–—:-]$/.test(body) && output.words.length > 5)
     return body.endsWith(':') && output.lines.length < 2 ? passed : failed('It stops before its end.')
   if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body)) return passed
-  if (/(?:https?:\/\/\S{1,200}|[#@][\p{L}\p{N}_]{1,60}|\S{1,80}@\S{1,80})$/u.test(body)) return passed
+  if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
   const sentence = sentencesOf(body).at(-1) ?? body
   const words = wordsOf(sentence)
   const last = words.at(-1) ?? ''
@@ -380,7 +381,7 @@ export function checkComplete(output: ReadText, finishedEarly: boolean): Finding
 /** A long last sentence without a full stop, where the sentences or the items before it have one. */
 function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly string[]): boolean {
   const isItem = (line: string) => /^(?:[-*•–]|\d{1,3}[.)])\s/.test(line)
-  const endsSentence = (line: string) => /[.!?。！？…:;,"”»)*|]$/u.test(line.replace(/[\s*_`]+$/, ''))
+  const endsSentence = (line: string) => /[.!?。！？…:;,"”»)*|]$/u.test(trimMarks(line))
   const before = output.lines.slice(0, -1)
   const lastLine = output.lines.at(-1) ?? ''
   if (isItem(lastLine)) {

@@ -138,6 +138,11 @@ const UNIT_OF = new Map<string, Unit>(
   Object.entries(UNIT_WORDS).flatMap(([unit, words]) => words.split(' ').map((word) => [word, unit as Unit] as const)),
 )
 
+/** What stands in front of a count that is asked for. */
+const ORDERED = new RegExp(
+  `(?:^|[.!?:;,\\n(] ?|\\b(?:please|me|us|mir|exactly|genau|exactement|exactamente|only|just|at most|no more than|max|maximum|up to|at least|the|und|and)\\s|\\b(?:${VERBS})(?: me| us| mir)?(?: the| a list of| exactly| only| just| your| my| top| about)? ?)$`,
+)
+
 export type RequestedCount = { count: number; unit: Unit; bound: 'exactly' | 'most' | 'least' }
 
 /** "exactly 5 one-liners", "three bullets", "List five energy sources", "in two sentences". */
@@ -155,9 +160,7 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     if (/[\d.,:/$€£-]$/.test(before) && !/[,:] $/.test(before)) return
     const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
     const unit = compound ? UNIT_OF.get(compound[2]!) : unitAfter(request, tokens, index)
-    const isOrdered = new RegExp(
-      `(?:^|[.!?:;,\\n(] ?|\\b(?:please|me|us|mir|exactly|genau|exactement|exactamente|only|just|at most|no more than|max|maximum|up to|at least|the|und|and)\\s|\\b(?:${VERBS})(?: me| us| mir)?(?: the| a list of| exactly| only| just| your| my| top| about)? ?)$`,
-    ).test(before)
+    const isOrdered = ORDERED.test(before)
     if (unit === 'words' || !isOrdered) {
       if (!compound || unit === 'words') return
     }
@@ -287,7 +290,7 @@ function countItems({ raw, lines }: ReadText): number[] {
   const labelled = new Set(
     raw
       .match(
-        /^[\s*#]*(?:option|phase|step|idea|reason|tip|way|schritt|option|étape|opción|paso|joke|variant|alternative|q|question) ?\d{1,2}\b/gim,
+        /^[ \t*#]{0,10}(?:option|phase|step|idea|reason|tip|way|schritt|option|étape|opción|paso|joke|variant|alternative|q|question) ?\d{1,2}\b/gim,
       )
       ?.map((label) => label.replace(/[\s*#]/g, '').toLowerCase()),
   ).size
@@ -543,15 +546,15 @@ function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
 }
 
 const guessCodeLanguage = (code: string): string | undefined =>
-  /^\s*def \w{1,60}\(.{0,200}\).{0,60}:\s*$/m.test(code)
+  /^[ \t]{0,40}def \w{1,60}\(.{0,200}\).{0,60}:[ \t]{0,10}$/m.test(code)
     ? 'python'
-    : /^\s*(?:pub )?fn \w{1,60}/m.test(code)
+    : /^[ \t]{0,40}(?:pub )?fn \w{1,60}/m.test(code)
       ? 'rust'
       : /^func \w{1,60}\(/m.test(code)
         ? 'go'
         : /\bfunction \w{0,60}\(|=>|\bconst \w{1,60} =/.test(code)
           ? 'javascript'
-          : /^\s*select\b/im.test(code)
+          : /^[ \t]{0,40}select\b/im.test(code)
             ? 'sql'
             : undefined
 

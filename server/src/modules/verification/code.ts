@@ -1,6 +1,6 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
-import { plainText, type ReadText, splitFences, wordsOf } from './text.ts'
+import { cutLinesAt, plainText, type ReadText, splitFences, wordsOf } from './text.ts'
 
 /** Code that only a parser can check, for a thread: the parsers are not ours and cannot be stopped. */
 export type CodeBlock = { language: 'javascript' | 'typescript' | 'python' | 'sql' | 'json'; code: string }
@@ -34,7 +34,7 @@ export function blocksToParse(task: ReadTask, output: ReadText): CodeBlock[] {
   return splitFences(output.raw)
     .blocks.filter(({ code }) => code.trim() && code.length <= MAX_CODE && !given.includes(plainText(code)))
     .flatMap(({ language, code }) => (PARSED[language] ? [{ language: PARSED[language], code }] : []))
-    .filter(({ code }) => !/^\s*(?:\.\.\.|…)/m.test(code))
+    .filter(({ code }) => !/^[ \t]{0,40}(?:\.\.\.|…)/m.test(code))
     .slice(0, MAX_BLOCKS)
 }
 
@@ -53,7 +53,7 @@ function checkIndentation(output: ReadText): Finding {
   const blocks = splitFences(output.raw).blocks.filter(({ language }) => PARSED[language] === 'python')
   for (const { code } of blocks)
     for (const line of code.split('\n').slice(0, 400)) {
-      const text = line.replace(/\s#.{0,200}$/, '').trimEnd()
+      const text = cutLinesAt(line, ' #').trimEnd()
       if (/^\s*(?:def \w{1,80}\(.{0,300}\)|class \w{1,80}(?:\(.{0,200}\))?|else|try|finally)$/.test(text))
         return failed('A line of Python lacks its colon.')
     }
@@ -129,7 +129,7 @@ function checkDefect(task: ReadTask, output: ReadText): Finding {
     : passed
 }
 
-const withoutComments = (code: string) => code.replace(/(?:#|\/\/).{0,400}$/gm, '').replace(/"""[^"]{0,2000}"""/g, '')
+const withoutComments = (code: string) => cutLinesAt(code, '#', '//')
 
 /** Code that was to be mended comes back as it was. */
 function checkUnchanged(task: ReadTask, output: ReadText): Finding {
@@ -161,9 +161,8 @@ function checkColumns(task: ReadTask, output: ReadText): Finding {
   )
   if (known.size === 0 || blocks.length === 0) return notApplicable
   for (const { code } of blocks) {
-    const text = code
-      .slice(0, 8_000)
-      .replace(/--.{0,400}$/gm, ' ')
+    const text = cutLinesAt(code.slice(0, 8_000), '--')
+
       .replace(/'[^']{0,400}'/g, ' ')
       .toLowerCase()
     if (/\bcreate\s+table\b|\balter\s+table\b/.test(text)) return notApplicable

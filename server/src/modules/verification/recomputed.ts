@@ -3,7 +3,7 @@ import { parseExpression } from './arithmetic.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { type ReadText, sentencesOf, splitFences } from './text.ts'
+import { partsBetween, type ReadText, sentencesOf, splitFences } from './text.ts'
 
 /** What the answer itself claims to have computed: its equations and the totals of its tables. */
 export const checkClaims = (output: ReadText): Finding =>
@@ -373,10 +373,10 @@ export function datasetsOf(task: ReadTask): number[][] {
   const colon = text.search(/[::]/)
   if (colon > 0) push(clean(text.slice(colon + 1)).map(firstValue))
   for (const sentence of sentencesOf(text).slice(0, 20)) push(clean(sentence).map(firstValue))
-  const bracket = /\[([^\]]{1,4000})\]/.exec(text)?.[1]
+  const [bracket] = partsBetween(text, '[', ']', 4_000)
   if (bracket) push(clean(bracket).map(firstValue))
-  const runs = text.match(/-?\d[\d.]{0,12}(?:(?:\s?[,;]\s?| and | und | et | y | e |\s)-?\d[\d.]{0,12}){1,400}/g) ?? []
-  for (const run of runs.slice(0, 10)) push((run.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number))
+  const runs = text.split(/[\p{L}:()[\]{}"']/u).filter((part) => /\d/.test(part))
+  for (const run of runs.slice(0, 20)) push((run.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number))
   const rows = text
     .split('\n')
     .map((line) => line.split(/[,;\t|]/))

@@ -168,3 +168,33 @@ export function quotedPassages(text: string, maxLength = 4_000): { text: string;
   }
   return passages
 }
+
+/** The parts between two marks, without nesting, each at most `maxLength` long. */
+export function partsBetween(text: string, open: string, close: string, maxLength = 600): string[] {
+  spendSteps(text.length)
+  const parts: string[] = []
+  for (let start = text.indexOf(open); start >= 0 && parts.length < 50; ) {
+    const end = text.indexOf(close, start + open.length)
+    if (end < 0) break
+    if (end - start <= maxLength) parts.push(text.slice(start, end + close.length))
+    start = text.indexOf(open, end + close.length)
+  }
+  return parts
+}
+
+/** A text without white space and marks of emphasis at its end. */
+export function trimMarks(text: string): string {
+  let end = text.length
+  while (end > 0 && ' \t\n\r*_`'.includes(text[end - 1]!)) end--
+  return text.slice(0, end)
+}
+
+/** Code without what follows one of the marks in each line. */
+export const cutLinesAt = (code: string, ...marks: string[]): string =>
+  code
+    .split('\n')
+    .map((line) => {
+      const ends = marks.map((mark) => line.indexOf(mark)).filter((at) => at >= 0)
+      return ends.length > 0 ? line.slice(0, Math.min(...ends)) : line
+    })
+    .join('\n')
