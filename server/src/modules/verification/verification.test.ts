@@ -57,7 +57,7 @@ test('an output that is too long or not text is not verified', async () => {
 test('an answer to another question is off task', async () => {
   expect(
     await failedChecks({
-      output: 'Paris is the capital of France, and its river is the Seine with many bridges and boats.',
+      output: 'Mix the flour with sugar, knead the dough and bake it in the oven until golden.',
     }),
   ).toEqual(['on_task'])
 })
