@@ -145,6 +145,7 @@ async function startHeldModel() {
     LANE_PROVIDER: 'openai-compatible',
     LANE_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     LANE_MODEL: 'm',
+    JUDGE_PROVIDER: 'off',
     LANE_TIMEOUT_MS: '100000',
     LANE_STALL_MS: '100000',
   }

@@ -24,7 +24,7 @@ beforeAll(async () => {
     LANE_USD_PER_MILLION_INPUT: '1',
     LANE_USD_PER_MILLION_OUTPUT: '2',
     JUDGE_MODEL: 'judge',
-    JUDGE_TIMEOUT_MS: '1000',
+    JUDGE_TIMEOUT_MS: '5000',
   })
 })
 afterAll(async () => {

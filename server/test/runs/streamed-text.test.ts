@@ -52,6 +52,8 @@ beforeAll(async () => {
       LANE_RETRIES: '1',
       LANE_STALL_MS: '60000',
       LANE_TIMEOUT_MS: '60000',
+      // The provider of this file answers when a test says so, a judge's question too.
+      JUDGE_PROVIDER: 'off',
     },
   })
   tenant = await richTenant(world)
