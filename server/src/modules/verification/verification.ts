@@ -126,9 +126,9 @@ function toVerification({ agentId, mode }: VerifyOutputInput, findings: Findings
       {
         name,
         passed: fault === undefined,
+        reason: REASONS[name][fault !== undefined ? 'failed' : applies ? 'passed' : 'absent'],
         weight: applies ? weight : 0,
         decides: decides === 'always' || (decides === 'on_models' && mode === 'live'),
-        reason: REASONS[name][fault !== undefined ? 'failed' : applies ? 'passed' : 'absent'],
         ...(fault !== undefined && { detail: fault }),
       },
     ]
@@ -143,56 +143,29 @@ function toVerification({ agentId, mode }: VerifyOutputInput, findings: Findings
 const gradeOf = (score: number) =>
   score >= 0.9 ? 'A' : score >= 0.8 ? 'B' : score >= 0.7 ? 'C' : score >= 0.5 ? 'D' : 'F'
 
-const reasons = (passedText: string, failedText: string, absent = 'The task says nothing about it.') => ({
+/** The sentences of most runs are alike, so that stored answers stay small. */
+const reasons = (failedText: string, passedText = 'Nothing found.', absent = 'Does not apply.') => ({
   passed: passedText,
   failed: failedText,
   absent,
 })
 
 const REASONS: Readonly<Record<CheckName, ReturnType<typeof reasons>>> = {
-  present: reasons('There is an answer.', 'The output is empty.'),
-  bounded: reasons('Text within the limit.', 'The output is too long or no text.'),
-  answered: reasons('It answers.', 'It does not answer.'),
-  work_done: reasons(
-    'Nothing is left undone.',
-    'The output says that the task itself was not done.',
-    'Nothing is left undone.',
-  ),
-  complete: reasons('It comes to its end.', 'It is cut off.'),
-  language: reasons(
-    'It is in the language of the task.',
-    'It is in another language.',
-    'Too little text to tell the language.',
-  ),
-  on_task: reasons('It is about the subject.', 'It is about something else.', 'The subject cannot be told.'),
-  asked_for: reasons(
-    'It has the form asked for.',
-    'It has not the form asked for.',
-    'No particular form was asked for.',
-  ),
-  grounded: reasons('It keeps to the text given.', 'It contradicts the text given.', 'No text was given to keep to.'),
-  facts_used: reasons('It uses the facts given.', 'It leaves out the facts given.', 'No facts were given to use.'),
-  recomputed: reasons(
-    'Computed again with the same result.',
-    'Computed again with another result.',
-    'Nothing to compute again.',
-  ),
-  result_right: reasons(
-    'It has the result that was to be computed.',
-    'It has not the result that was to be computed.',
-    'Nothing was to be computed.',
-  ),
-  safe: reasons('Nothing unsafe in it.', 'It is unsafe to pass on.'),
-  reexecution_equal: reasons(
-    'A second run gave the same bytes.',
-    'A second run gave other bytes.',
-    'A model does not promise the same words twice.',
-  ),
-  model_judge: reasons(
-    'The judge found no fault.',
-    'The judge found a fault that can be shown.',
-    'No judge was asked, or it gave no usable answer.',
-  ),
+  present: reasons('The output is empty.', 'There is an answer.'),
+  bounded: reasons('The output is too long or no text.'),
+  answered: reasons('It does not answer.', 'The output does not decline the task.'),
+  work_done: reasons('The output says that the task itself was not done.'),
+  complete: reasons('It is cut off.'),
+  language: reasons('It is in another language.'),
+  on_task: reasons('It is about something else.'),
+  asked_for: reasons('It has not the form asked for.', undefined, 'No particular form was asked for.'),
+  grounded: reasons('It contradicts the text given.'),
+  facts_used: reasons('It leaves out the facts given.'),
+  recomputed: reasons('Computed again with another result.'),
+  result_right: reasons('It has not the result that was to be computed.'),
+  safe: reasons('It is unsafe to pass on.'),
+  reexecution_equal: reasons('A second run gave other bytes.', 'A second run gave the same bytes.'),
+  model_judge: reasons('The judge found a fault that can be shown.'),
 }
 
 const checkPresent = (output: string): Finding =>
