@@ -123,8 +123,7 @@ function toVerification({ agentId, mode }: VerifyOutputInput, findings: Findings
     const { applies, fault } = finding
     const { weight, decides } = rules[name]
     // What neither applies nor could decide on this lane is left out, so that stored answers stay small.
-    if (!applies && (decides === 'never' || (decides === 'on_models' && mode === 'offline' && name !== 'asked_for')))
-      return []
+    if (!applies && (decides === 'never' || (decides === 'on_models' && mode === 'offline'))) return []
     return [
       {
         name,
