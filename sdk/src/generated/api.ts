@@ -22701,7 +22701,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
+                /** @example att_a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
                 id: string;
             };
             cookie?: never;
@@ -22851,7 +22851,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example sha256:a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
+                /** @example att_a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 */
                 id: string;
             };
             cookie?: never;

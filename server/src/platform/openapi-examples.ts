@@ -125,6 +125,7 @@ const patternExamples = [
   `0x${'a1'.repeat(32)}`,
   `0x${'a1'.repeat(20)}`,
   'a1'.repeat(32),
+  `att_${'a1'.repeat(16)}`,
   '25000',
   '2026-11-16',
   'AAPL',

@@ -1,8 +1,8 @@
 /**
  * Text that answers usually contain, in the form of zlib's preset dictionary. Every stored answer needs exactly these bytes to
- * be read again, so they never change; a better dictionary would be a second one. `stored-answer.test.ts` holds their hash.
+ * be read again, so they never change; a better dictionary is another one. `stored-answer.test.ts` holds their hashes.
  */
-export const ANSWER_DICTIONARY = Buffer.from(
+export const FIRST_DICTIONARY = Buffer.from(
   [
     '{"error":"error","message":"The payment could not be settled: ","code":"internal","run_id":"run_',
     '"status":"failed","stage":"execute","charged":false,"settlement":{',
@@ -56,3 +56,33 @@ export const ANSWER_DICTIONARY = Buffer.from(
     'tokens":0,"cost_usd":0},"fallbacks":[]}}',
   ].join(''),
 )
+
+/** Of answers since receipts commit to counters and checks say whether they decide. */
+export const SECOND_DICTIONARY = Buffer.concat([
+  FIRST_DICTIONARY,
+  Buffer.from(
+    [
+      '{"status":"completed","run_id":"run_01","loop_id":"loop_01","session_id":"ses_01","agent_id":"comedian-v1","ou',
+      'tput":"","price_usdc":0.01,"amount":"10000","route":{"agent_id":"comedian-v1","confidence":1,"reason":"The req',
+      'uest names this lane."},"pricing":{"base_price_usdc":0.005,"orchestration_fee_usdc":0.005,"price_usdc":0.01,"p',
+      'ricing_version":"2026-11-01"},"decision":"approved","budget_outcome":"pass","mandate_id":null,"policy_applied"',
+      ':[{"policy_id":null,"budget_id":"bud_01","rule":"limit_usdc","mode":"enforce","counter":"budget:ten_01:bud_01"',
+      ',"verdict":"pass","reason":"0.01 USDC on top of 0 USDC is within limit_usdc 1000.","asked":0.01,"limit":1000,"',
+      'used":0,"outcome":"pass"}],"evidence":{"request_hash":"sha256:","input_hash":"sha256:","output_hash":"sha256:"',
+      ',"salt":","counters":{"salt":","items":[{"counter":"budget:ten_01:bud_01","period":"total","measure":"money","',
+      'amount":"10000","salt":"}]}},"verification":{"verification_id":"ver_01","verified":true,"score":1,"grade":"A",',
+      '"checks":[{"name":"present","passed":true,"reason":"There is an answer.","weight":3,"decides":true},{"name":"b',
+      'ounded","passed":true,"reason":"Nothing found.","weight":2,"decides":true},{"name":"answered","passed":true,"r',
+      'eason":"The output does not decline the task.","weight":3,"decides":false},{"name":"complete","passed":true,"r',
+      'eason":"Nothing found.","weight":2,"decides":false},{"name":"language","passed":true,"reason":"Nothing found."',
+      ',"weight":2,"decides":false},{"name":"on_task","passed":true,"reason":"Nothing found.","weight":2,"decides":fa',
+      'lse},{"name":"recomputed","passed":true,"reason":"Does not apply.","weight":0,"decides":true},{"name":"safe","',
+      'passed":true,"reason":"Nothing found.","weight":3,"decides":true},{"name":"reexecution_equal","passed":true,"r',
+      'eason":"A second run gave the same bytes.","weight":5,"decides":true}]},"settlement":{"settlement_id":"stl_01"',
+      ',"status":"settled","method":"wallet","transaction":null,"network":"eip155:8453","asset":"0x833589fcd6edb6e08f',
+      '4c7c32d4f71b54bda02913","payer":"wal_01","pay_to":"0x","amount":"10000"},"memory":{"read":[],"written":null},"',
+      'receipt":,"receipt_url":"/api/receipts/rcpt_01","execution":{"provider":"offline","model":"offline-comedian-4"',
+      ',"mode":"offline","latency_ms":20,"usage":{"input_tokens":0,"output_tokens":0,"cost_usd":0},"fallbacks":[]}}',
+    ].join(''),
+  ),
+])

@@ -1,5 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { ANSWER_DICTIONARY } from './answer-dictionary.ts'
+import { FIRST_DICTIONARY, SECOND_DICTIONARY } from './answer-dictionary.ts'
 
 /** The members of a response body before and after its receipt. */
 export type BodyAroundReceipt = { before: Record<string, unknown>; after: Record<string, unknown> }
@@ -17,10 +17,16 @@ export const insertReceipt = ({ text, receiptAt }: AnswerText, receiptBody: stri
   `${text.slice(0, receiptAt)}${receiptBody.slice(0, -1)},"log":null}${text.slice(receiptAt)}`
 
 // A small window suffices for an answer and its dictionary, and costs less to set up.
-const packing = { level: 1, windowBits: 13, memLevel: 5, dictionary: ANSWER_DICTIONARY }
+const packing = { level: 1, windowBits: 13, memLevel: 5, dictionary: SECOND_DICTIONARY }
+
+/** Names the second dictionary. No packed text begins with it: as the header of a block it is invalid. */
+const SECOND = Buffer.from([0x07])
 
 /** Compresses the text of an answer, as base64. Answers are kept for good, and most of their text is in the dictionary. */
-export const packAnswer = (text: string): string => deflateRawSync(text, packing).toString('base64')
+export const packAnswer = (text: string): string =>
+  Buffer.concat([SECOND, deflateRawSync(text, packing)]).toString('base64')
 
 export const unpackAnswer = (packed: Buffer): string =>
-  inflateRawSync(packed, { dictionary: ANSWER_DICTIONARY }).toString('utf8')
+  packed[0] === SECOND[0]
+    ? inflateRawSync(packed.subarray(1), { dictionary: SECOND_DICTIONARY }).toString('utf8')
+    : inflateRawSync(packed, { dictionary: FIRST_DICTIONARY }).toString('utf8')
