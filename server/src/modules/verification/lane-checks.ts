@@ -20,8 +20,8 @@ export type CheckName = (typeof CHECK_NAMES)[number]
 
 /**
  * How much a check counts in the score, and on whose work it decides. Offline lanes write no other language, count no
- * words and say what they leave out, so what reads prose decides on a model's work only; what is computed again and what
- * is unsafe decides on everybody's.
+ * words, say what they leave out, follow no instruction and have no secret, so what reads prose decides on a model's work
+ * only; what is computed again decides on everybody's.
  */
 export type CheckRule = { weight: number; decides: 'always' | 'on_models' | 'never' }
 
@@ -42,7 +42,7 @@ const COMMON: Rules = {
   facts_used: rule(2, 'on_models'),
   recomputed: rule(3, 'always'),
   result_right: rule(3, 'on_models'),
-  safe: rule(3, 'always'),
+  safe: rule(3, 'on_models'),
   reexecution_equal: rule(5, 'always'),
   model_judge: rule(4, 'on_models'),
 }

@@ -5,9 +5,9 @@ import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts
 import type { ReadTask } from './task.ts'
 import { partsBetween, type ReadText, sentencesOf, splitFences } from './text.ts'
 
-/** What the answer itself claims to have computed: its equations and the totals of its tables. */
-export const checkClaims = (output: ReadText): Finding =>
-  combine([checkEquations(readAnswer(output)), checkTables(output)])
+/** What the answer itself claims to have computed: its equations and the totals of its tables. What it quotes it does not claim. */
+export const checkClaims = (task: ReadTask, output: ReadText): Finding =>
+  combine([checkEquations(task, readAnswer(output)), checkTables(output)])
 
 /** What the task asks to compute, computed again: the answer has to have the result. */
 export const checkResult = (task: ReadTask, output: ReadText): Finding => {
@@ -37,13 +37,13 @@ const shows = ({ text, numbers }: Answer, value: number, isRough = false) =>
   numbers.some((number) => standsFor(number, value, isRough || isRoughIn(text, number)))
 
 /** "24 × 250 = 6,000": both sides are numbers and signs only. */
-function checkEquations({ text }: Answer): Finding {
+function checkEquations(task: ReadTask, { text }: Answer): Finding {
   let isChecked = false
-  for (const match of text.matchAll(/[=≈]/g)) {
-    const left = parseExpression(text.slice(Math.max(0, match.index - 80), match.index), 'end')
-    const right = text.slice(match.index + 1, match.index + 40)
-    const [claimed] = readNumbers(right)
-    if (!left || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start))) continue
+  let quoted: ReadonlySet<string> | undefined
+  for (const equation of readEquations(text)) {
+    const { sign, left, right, claimed } = equation
+    quoted ??= new Set([task.full.raw, ...task.context].flatMap((given) => readEquations(given).map(keyOfEquation)))
+    if (quoted.has(keyOfEquation(equation))) continue
     if (/^\s{0,2}[%\s]{0,2}[+*/×÷^−]/.test(right.slice(claimed.end, claimed.end + 4))) {
       // "1/2 + 1/3 = 5/6": both sides are calculations.
       const other = parseExpression(right.split(/[=≈\n]/, 1)[0]!, 'start')
@@ -53,7 +53,7 @@ function checkEquations({ text }: Answer): Finding {
     }
     if (/^\s?[-–]\s?\d/.test(right.slice(claimed.end))) continue
     isChecked = true
-    const isRough = match[0] === '≈' || isRoughIn(right, claimed)
+    const isRough = sign === '≈' || isRoughIn(right, claimed)
     const values = claimed.isPercent ? [left.value * 100, left.value] : [left.value]
     const isRounded = values.some(
       (value) =>
@@ -65,6 +65,20 @@ function checkEquations({ text }: Answer): Finding {
   }
   return isChecked ? passed : notApplicable
 }
+
+type Equation = { sign: string; left: { value: number; text: string }; right: string; claimed: TextNumber }
+
+function readEquations(text: string): Equation[] {
+  return [...text.matchAll(/[=≈]/g)].flatMap((match) => {
+    const left = parseExpression(text.slice(Math.max(0, match.index - 80), match.index), 'end')
+    const right = text.slice(match.index + 1, match.index + 40)
+    const [claimed] = readNumbers(right)
+    if (!left || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start))) return []
+    return { sign: match[0], left, right, claimed }
+  })
+}
+
+const keyOfEquation = ({ left, claimed }: Equation) => `${left.text.replace(/\s/g, '')}=${claimed.text}`
 
 /** The task itself is a calculation: "13*12?", "what's 7 times 6", "15 % of 80". */
 function checkExpression(task: ReadTask, answer: Answer): Finding {

@@ -68,6 +68,17 @@ test('a refusal is not an answer', async () => {
   )
 })
 
+test('a wrong equation fails, unless it is quoted from the task or from memory', async () => {
+  const wrong = { agentId: 'writer-v1', output: 'The office sold 12 + 30 = 52 chairs this week.' }
+  expect(await failedChecks({ ...wrong, task: 'Write a line: the office sold 12 and 30 chairs.' })).toContain(
+    'recomputed',
+  )
+  const quoting = 'Proofread: The office sold 12 + 30 = 52 chairs this week.'
+  expect(await failedChecks({ ...wrong, task: quoting })).not.toContain('recomputed')
+  const context = ['12 + 30 = 52']
+  expect(await failedChecks({ ...wrong, task: 'Write a line about chairs.', context })).not.toContain('recomputed')
+})
+
 test('an invented quotation fails the check', async () => {
   expect(
     await failedChecks({ output: 'The text says caffeine and sleep: “It saved the sleepers two hours every night.”' }),

@@ -107,7 +107,7 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
     asked_for: checkAskedFor(task, output),
     grounded: checkGrounded(task, output),
     facts_used: checkFactsUsed(task, output),
-    recomputed: combine([checkClaims(output), checkCode(task, output)]),
+    recomputed: combine([checkClaims(task, output), checkCode(task, output)]),
     result_right: checkResult(task, output),
     safe: checkSafe(task, output),
     reexecution_equal: notApplicable,
