@@ -418,7 +418,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       }),
     })
     registerGauges(context, encryptionRotation)
-    if (logPolicy) registerLogGauges(context, receipts.log)
+    registerLogGauges(context, receipts.log, { hasPolicy: logPolicy !== undefined })
     const readMetrics = createMetricsReader(metrics, supervised)
     operatorRoutes(app, metrics, readMetrics, {
       token: config.METRICS_TOKEN,

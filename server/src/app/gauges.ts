@@ -108,17 +108,19 @@ const createRegister =
 export function registerLogGauges(
   context: Pick<AppContext, 'db' | 'metrics' | 'log'>,
   transparencyLog: Pick<TransparencyLog, 'quorum'>,
+  { hasPolicy }: { hasPolicy: boolean },
 ) {
   const register = createRegister(context)
+  register(
+    'log_quorum_missing_seconds',
+    'For how long the newest tree of the log has been without its quorum; 0 when none is asked for.',
+    async () => (await transparencyLog.quorum())?.behindSeconds ?? 0,
+  )
+  if (!hasPolicy) return
   register(
     'log_cosigned_entries',
     'Entries of the largest tree of the log that has the quorum of LOG_POLICY.',
     async () => Number((await transparencyLog.quorum())?.cosignedSize),
-  )
-  register(
-    'log_quorum_missing_seconds',
-    'For how long the newest tree of the log has been without its quorum.',
-    async () => Number((await transparencyLog.quorum())?.behindSeconds),
   )
   context.metrics.gauges(
     'log_witness_failures',
