@@ -4,10 +4,12 @@ import { type CallKind, type CallRecord, createCallRecords } from './call-record
 import type { CallStore } from './call-store.ts'
 import type { CallOptions, ClientOptions, RequestEvent } from './client-types.ts'
 import {
+  BudgetExceeded,
   CountersignError,
   IdempotencyKeyReused,
   PaymentRejected,
   PaymentRequired,
+  PolicyBlocked,
   RunFailed,
   SettlementUnknown,
 } from './errors.ts'
@@ -135,7 +137,8 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
         await addPayment(record, call, key, response, body)
       }
     } catch (error) {
-      if (record.attempts.length === 0 && !record.outcome) await record.forget().catch(() => undefined)
+      const isOver = record.attempts.length === 0 || (isFromWallet && isRefused(error))
+      if (isOver && !record.outcome) await record.forget().catch(() => undefined)
       throw error
     }
   }
@@ -273,6 +276,10 @@ export function createPaidCalls(transport: Transport, store: CallStore, options:
 
   return { execute, openCalls: records.openCalls }
 }
+
+/** Nothing was admitted, so the call is over: `resume` must not make it later, when there is money or the rules are others. */
+const isRefused = (error: unknown) =>
+  error instanceof PaymentRequired || error instanceof BudgetExceeded || error instanceof PolicyBlocked
 
 const expiryMs = ({ validBefore }: SignedPayment) => validBefore * 1000 + EXPIRY_MARGIN_MS
 

@@ -51,6 +51,37 @@ describe('a refusal of governance is an error of its own and is never sent again
     expect(sentTo('/api/run')).toHaveLength(1)
   })
 
+  test.each(['a wallet with too little money', 'a budget', 'a policy'])(
+    'what was refused by %s is not made by `resume` when nothing stands in its way any more',
+    async (refusedBy) => {
+      const store = memoryStore()
+      const { client, headers, walletId, payer } = await startTenant(store)
+      const emptyWallet = refusedBy.startsWith('a wallet')
+        ? ((await world.post('/api/wallets', {}, headers)).body.wallet_id as string)
+        : undefined
+      const request = { ...REQUEST, ...(emptyWallet && { payment: { wallet_id: emptyWallet } }) }
+      if (refusedBy === 'a budget')
+        await world.post('/api/budgets', { budget_id: 'tiny', window: 'day', limit_usdc: 0.005 }, headers)
+      const rules = [{ field: 'agent_id', op: '=', value: 'comedian-v1', effect: 'deny' }]
+      const policy =
+        refusedBy === 'a policy' ? await world.post('/api/policies', { name: 'No jokes', rules }, headers) : undefined
+      await reject(client.run(request))
+
+      if (emptyWallet) {
+        const topUp = `/api/wallets/${emptyWallet}/topup`
+        expect((await world.pay(payer, topUp, { amount_usdc: 0.5 }, headers)).answer.status).toBe(200)
+      }
+      if (refusedBy === 'a budget')
+        await world.post('/api/budgets', { budget_id: 'tiny', window: 'day', limit_usdc: 5 }, headers)
+      if (policy) await world.call('DELETE', `/api/policies/${policy.body.id}`, undefined, headers)
+      expect(await client.resume()).toEqual([])
+      const { available } = await world.balanceOf({ walletId: emptyWallet ?? walletId, headers })
+      expect(available).toBe(emptyWallet ? '500000' : '1000000')
+      // The same call can be made again, and is then made.
+      expect((await client.run(request)).receipt.verified).toBe(true)
+    },
+  )
+
   test('PolicyBlocked, with the rule that decided', async () => {
     const { client, headers } = await startTenant()
     const rules = [{ field: 'agent_id', op: '=', value: 'comedian-v1', effect: 'deny' }]

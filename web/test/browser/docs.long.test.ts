@@ -303,7 +303,7 @@ test('the contents open over the page on a phone, and a copied command is the on
   })
   expect(await page.locator('#docs-contents').isVisible()).toBe(false)
   await page.getByRole('button', { name: 'Contents' }).click()
-  await page.locator('#docs-contents').getByText('Routing', { exact: true }).click()
+  await page.locator('#docs-contents summary').getByText('Routing', { exact: true }).click()
   await page.locator('#docs-contents a[href="/docs/operations/route"]').click()
   await page.getByRole('heading', { level: 1, name: 'Which lane a run would take' }).waitFor()
   expect(await page.locator('#docs-contents').isVisible()).toBe(false)
