@@ -46,6 +46,12 @@ const soaks = [
     about: "a log, a witness and a verifier on Go's golang.org/x/mod/sumdb, from Debian's packages",
     args: ['server/test/sumdb/main.ts'],
   },
+  {
+    name: 'idle',
+    about: 'what an idle service asks its database in a minute, behind 100,000 rows',
+    args: ['scripts/test-long.mjs', 'server/test/idle-cost'],
+    env: { IDLE_COST: 'on' },
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 
