@@ -92,28 +92,43 @@ export const verifyOutput = createVerification({})
 
 type Findings = Record<Exclude<CheckName, 'model_judge'>, Finding> & { model_judge?: Finding }
 
-/** The checks that read task and output; all of them go through each text a few times and no more. */
+/**
+ * Some checks compare every part of the output with every part of the task, so they read texts of this length only. In
+ * longer ones the beginning and the end are read for refusals, the language and what is unsafe, and nothing else decides.
+ */
+const MAX_READ = 2_000
+
+/** The checks that read task and output. */
 function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: CodeBlock[] } {
-  const task = readTask(input.agentId, input.task, input.context ?? [])
-  const output = readText(input.output)
+  const { context = [], finishedEarly = false } = input
+  const isLong = [input.task, input.output, context.join('')].some(({ length }) => length > MAX_READ)
+  const task = readTask(input.agentId, cut(input.task), context.map(cut).slice(0, isLong ? 1 : context.length))
+  const output = readText(cut(input.output))
   const findings: Findings = {
     present: checkPresent(input.output),
     bounded: checkBounded(input.output),
     answered: checkAnswered(task, output),
     work_done: checkWorkDone(input.output),
-    complete: checkComplete(output, input.finishedEarly ?? false),
+    complete: isLong ? checkEnd(finishedEarly) : checkComplete(output, finishedEarly),
     language: checkLanguage(task, output),
-    on_task: checkSubject(task, output),
-    asked_for: checkAskedFor(task, output),
-    grounded: checkGrounded(task, output),
-    facts_used: checkFactsUsed(task, output),
-    recomputed: combine([checkClaims(task, output), checkCode(task, output)]),
-    result_right: checkResult(task, output),
+    on_task: isLong ? notApplicable : checkSubject(task, output),
+    asked_for: isLong ? notApplicable : checkAskedFor(task, output),
+    grounded: isLong ? notApplicable : checkGrounded(task, output),
+    facts_used: isLong ? notApplicable : checkFactsUsed(task, output),
+    recomputed: isLong ? notApplicable : combine([checkClaims(task, output), checkCode(task, output)]),
+    result_right: isLong ? notApplicable : checkResult(task, output),
     safe: checkSafe(task, output),
     reexecution_equal: notApplicable,
   }
-  return { findings, blocks: blocksToParse(task, output) }
+  return { findings, blocks: isLong ? [] : blocksToParse(task, output) }
 }
+
+/** Of a long text the beginning and the end. */
+const cut = (text: string): string =>
+  text.length <= MAX_READ ? text : `${text.slice(0, MAX_READ / 2)}\n${text.slice(-MAX_READ / 2)}`
+
+const checkEnd = (finishedEarly: boolean): Finding =>
+  finishedEarly ? failed('The model stopped at its limit of tokens.') : notApplicable
 
 function toVerification({ agentId, mode }: VerifyOutputInput, findings: Findings): OutputVerification {
   const rules = rulesOf(agentId)
