@@ -46,8 +46,9 @@ export type RememberedCheck = { check: Check; evidence?: LogEvidence }
 export async function rememberCheckpoint(note: unknown, options: CheckpointMemoryOptions): Promise<RememberedCheck> {
   const { store, origin, keys, name = origin, now } = options
   const trust = { origin, keys }
-  const seen = verifyCheckpoint(note, trust)
-  if (!seen.ok || typeof note !== 'string') return { check: skipped('log_memory', 'There is no trusted checkpoint.') }
+  const checkpointCheck = verifyCheckpoint(note, trust)
+  if (!checkpointCheck.ok || typeof note !== 'string')
+    return { check: skipped('log_memory', 'There is no trusted checkpoint.') }
   const rememberedNote = await store.read(name)
   const remembered = verifyCheckpoint(rememberedNote, trust)
   if (!remembered.ok || rememberedNote === undefined) {
@@ -55,7 +56,7 @@ export async function rememberCheckpoint(note: unknown, options: CheckpointMemor
     return { check: passed('log_memory', `The first checkpoint of this log that was seen here is remembered.`) }
   }
   const { checkpoint: old } = remembered
-  const { checkpoint: current } = seen
+  const { checkpoint: current } = checkpointCheck
   const evidence = (kind: 'fork' | 'rollback', fork?: LogEvidence['fork']): LogEvidence => ({
     schema: LOG_EVIDENCE_SCHEMA,
     kind,

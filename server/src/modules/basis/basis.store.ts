@@ -145,9 +145,9 @@ export async function findIssuedReading(
   reading: { asOf: Date } | { seq: number },
 ): Promise<StoredAttestation | undefined> {
   const query = tx.selectFrom('basis_attestations').select(['id', 'body']).where('asset', '=', asset)
-  const found =
+  const readingQuery =
     'asOf' in reading ? query.where('as_of', '=', reading.asOf) : query.where('seq', '=', BigInt(reading.seq))
-  return found.orderBy('seq', 'desc').limit(1).executeTakeFirst()
+  return readingQuery.orderBy('seq', 'desc').limit(1).executeTakeFirst()
 }
 
 export type AttestationFilter = { symbol?: string; chain?: string; since?: string; until?: string }

@@ -433,15 +433,15 @@ function checkWanted(task: ReadTask, output: ReadText): Finding {
     )?.[1]
   if (!clause) return notApplicable
   const part = clause.split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
-  const wanted = [
+  const requirements = [
     ...quotedPassages(part, 80).map((quote) => quote.text),
     ...(part.match(/\b(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9-]{4,20}\b/g) ?? []),
     ...(part.match(/#[\p{L}\d_]{2,40}/gu) ?? []),
     ...(part.match(/\d+(?:[.,:]\d+)*/g) ?? []),
   ].slice(0, 20)
-  if (wanted.length === 0) return notApplicable
+  if (requirements.length === 0) return notApplicable
   const text = output.raw.toLowerCase()
-  const missing = wanted.filter((item) => !text.includes(item.toLowerCase().trim()) && !isWritten(item, output))
+  const missing = requirements.filter((item) => !text.includes(item.toLowerCase().trim()) && !isWritten(item, output))
   return missing.length > 0 ? failed(`It leaves out ${clip(missing[0]!, 30)}, which the task wants in it.`) : passed
 }
 

@@ -30,9 +30,9 @@ const MAX_BLOCKS = 3
 
 /** The blocks of an answer that name their language and are not copied from the task. */
 export function blocksToParse(task: ReadTask, output: ReadText): CodeBlock[] {
-  const given = plainText(task.full.raw)
+  const taskText = plainText(task.full.raw)
   return splitFences(output.raw)
-    .blocks.filter(({ code }) => code.trim() && code.length <= MAX_CODE && !given.includes(plainText(code)))
+    .blocks.filter(({ code }) => code.trim() && code.length <= MAX_CODE && !taskText.includes(plainText(code)))
     .flatMap(({ language, code }) => (PARSED[language] ? [{ language: PARSED[language], code }] : []))
     .filter(({ code }) => !/^[ \t]{0,40}(?:\.\.\.|…)/m.test(code))
     .slice(0, MAX_BLOCKS)
@@ -136,10 +136,10 @@ function checkUnchanged(task: ReadTask, output: ReadText): Finding {
   if (!task.code || !task.is.fix) return notApplicable
   const { blocks } = splitFences(output.raw)
   const compact = (code: string) => withoutComments(code).replace(/\s+/g, '')
-  const given = compact(task.full.raw)
+  const taskText = compact(task.full.raw)
   const mended = blocks.map((block) => compact(block.code)).filter((code) => code.length > 20)
   if (mended.length === 0) return notApplicable
-  return mended.every((code) => given.includes(code)) &&
+  return mended.every((code) => taskText.includes(code)) &&
     !/\b(?:no (?:bug|error|defect|fault|change)|is (?:fine|correct)|nothing (?:is )?wrong|example|e\.g\.|replace|install|run)\b/i.test(
       splitFences(output.raw).prose,
     )
@@ -155,11 +155,11 @@ const SQL_WORDS = new Set(
 
 /** Every column of a query is in the tables that the task names. */
 function checkColumns(task: ReadTask, output: ReadText): Finding {
-  const known = namedColumns(task)
+  const knownColumns = namedColumns(task)
   const blocks = splitFences(output.raw).blocks.filter(
     ({ language, code }) => PARSED[language] === 'sql' || (language === '' && /^\s*(?:select|with)\b/i.test(code)),
   )
-  if (known.size === 0 || blocks.length === 0) return notApplicable
+  if (knownColumns.size === 0 || blocks.length === 0) return notApplicable
   for (const { code } of blocks) {
     const text = cutLinesAt(code.slice(0, 8_000), '--')
 
@@ -189,7 +189,7 @@ function checkColumns(task: ReadTask, output: ReadText): Finding {
         /^[a-z_]/.test(token) &&
         !SQL_WORDS.has(token) &&
         tokens[index + 1] !== '(' &&
-        !known.has(token) &&
+        !knownColumns.has(token) &&
         !names.has(token) &&
         tokens[index + 1] !== '.' &&
         !/^(?:from|join|into|update)$/.test(tokens[index - 1] ?? ''),

@@ -45,11 +45,11 @@ function checkQuotes(task: ReadTask, output: ReadText, source: string): Finding 
   if (task.is.translation || quotes.length === 0) return notApplicable
   // Without a source to quote from, a quotation is a fact of the world.
   if (!isStrict && wordsOf(task.material).length + task.context.length < 12) return notApplicable
-  const given = plainText(source)
+  const sourceParts = plainText(source)
   const invented = quotes.filter(
     (quote) =>
-      !containsText(given, plainText(quote.replace(/[.…]{3}|…/g, ' ').slice(0, 400))) &&
-      !quote.split(/\.{3}|…|\[[^\]]{0,80}\]/).every((part) => containsText(given, plainText(part))),
+      !containsText(sourceParts, plainText(quote.replace(/[.…]{3}|…/g, ' ').slice(0, 400))) &&
+      !quote.split(/\.{3}|…|\[[^\]]{0,80}\]/).every((part) => containsText(sourceParts, plainText(part))),
   )
   if (invented.length === 0) return passed
   return isStrict || invented.length * 2 > quotes.length
@@ -70,13 +70,13 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
   const hasFacts = /^(?:writer|support|researcher|default)/.test(task.agentId) && !isComputing(task)
   if ((!isStrict && !hasFacts) || task.is.translation || task.is.template) return notApplicable
   const text = splitFences(output.raw).prose
-  const given = readNumbers(source, { words: true })
+  const sourceParts = readNumbers(source, { words: true })
   const written = readNumbers(text, { words: true }).filter((number) => !isLabel(text, number))
-  const figures = given.filter((number) => !number.isWord)
+  const figures = sourceParts.filter((number) => !number.isWord)
   if (figures.length === 0 || written.length === 0) return notApplicable
   const isGiven = (number: TextNumber) =>
-    given.some((other) => other.values.some((value) => standsFor(number, value, isRoughIn(text, number))))
-  const values = given.slice(0, 24).map(({ values: [value] }) => value!)
+    sourceParts.some((other) => other.values.some((value) => standsFor(number, value, isRoughIn(text, number))))
+  const values = sourceParts.slice(0, 24).map(({ values: [value] }) => value!)
   const isDerived = (number: TextNumber) => follows(number, values, text)
   const specified = new Set([
     ...requestedCounts(task).map(({ count }) => count),
@@ -87,7 +87,7 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
     const conflict = findConflict(
       number,
       text,
-      given.filter((other) => !specified.has(other.values[0]!)),
+      sourceParts.filter((other) => !specified.has(other.values[0]!)),
       source,
     )
     if (conflict && !isDerived(number))
@@ -100,7 +100,7 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
     )
       return failed(`${clip(number.text, 20)} is not in the text given.`)
   }
-  return task.is.extraction || task.is.summary || hasFacts ? checkAnchors(written, text, given, source) : passed
+  return task.is.extraction || task.is.summary || hasFacts ? checkAnchors(written, text, sourceParts, source) : passed
 }
 
 /** Numbers of lists, of steps and of versions in names are no claims. */
@@ -149,12 +149,12 @@ const PLAIN_UNITS = new Set(
 const findConflict = (
   number: TextNumber,
   text: string,
-  given: readonly TextNumber[],
+  sourceParts: readonly TextNumber[],
   source: string,
 ): TextNumber | undefined => {
   const unit = unitOf(text, number)
   if (unit && !PLAIN_UNITS.has(unit)) {
-    const same = given.find(
+    const same = sourceParts.find(
       (other) => unitOf(source, other) === unit && (unit === 'money' || unit === '%' || isMeasure(unit)),
     )
     if (same) return same
@@ -162,7 +162,7 @@ const findConflict = (
   // Numbers of orders, tickets, rooms: the same length and nearly the same digits.
   const digits = number.text.replace(/\D/g, '')
   if (digits.length >= 4 && !number.isWord)
-    return given.find((other) => {
+    return sourceParts.find((other) => {
       const otherDigits = other.text.replace(/\D/g, '')
       return otherDigits.length === digits.length && otherDigits !== digits && isNear(digits, otherDigits)
     })
@@ -190,11 +190,11 @@ const FUNCTION = new Set(
 function checkAnchors(
   written: readonly TextNumber[],
   text: string,
-  given: readonly TextNumber[],
+  sourceParts: readonly TextNumber[],
   source: string,
 ): Finding {
   const anchors = new Map<string, Set<number>>()
-  for (const number of given) {
+  for (const number of sourceParts) {
     if (number.isWord) continue
     const anchor = anchorOf(source, number)
     if (anchor) anchors.set(anchor, (anchors.get(anchor) ?? new Set()).add(number.values[0]!))
@@ -205,7 +205,7 @@ function checkAnchors(
     const values = anchor ? anchors.get(anchor) : undefined
     if (!values || number.values.some((value) => values.has(value))) continue
     // In the source the figure has a word of its own in front of it, and another one.
-    const places = given.filter((other) => !other.isWord && other.values[0] === number.values[0])
+    const places = sourceParts.filter((other) => !other.isWord && other.values[0] === number.values[0])
     if (places.length > 0 && places.every((place) => anchorOf(source, place) !== undefined))
       return failed(`${clip(number.text, 20)} belongs to something else in the text given.`)
   }
@@ -248,11 +248,11 @@ function checkDays(task: ReadTask, output: ReadText, source: string): Finding {
     return notApplicable
   // "Mon-Fri" names days in its own way.
   if (/\b(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)\.?\s?[-–]/i.test(source)) return notApplicable
-  const given = new Set(wordsOf(source))
+  const sourceParts = new Set(wordsOf(source))
   const written = new Set(output.words)
   for (const names of [WEEKDAYS, MONTHS]) {
-    const inSource = names.filter((name) => given.has(name))
-    const other = inSource.length > 0 ? names.find((name) => written.has(name) && !given.has(name)) : undefined
+    const inSource = names.filter((name) => sourceParts.has(name))
+    const other = inSource.length > 0 ? names.find((name) => written.has(name) && !sourceParts.has(name)) : undefined
     const keepsOne = inSource.some((name) => written.has(name))
     if (
       other &&
@@ -271,7 +271,7 @@ const TITLES =
 function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
   if (!/^(?:writer|support)/.test(task.agentId) && !(task.is.summary && task.material)) return notApplicable
   if (task.is.creative || task.is.translation) return notApplicable
-  const given = source.toLowerCase()
+  const sourceParts = source.toLowerCase()
   const addressed = [...output.raw.matchAll(TITLES)].map((match) => match[1]!)
   const greeting =
     /^[\s*]*(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Bonjour|Chère?|Hola|Querid[oa]|Ciao|Gentile|Beste)\s(?:Mr\.?|Mrs\.?|Ms\.?|Dr\.?)?\s?(\p{Lu}[\p{L}'-]{2,30})\s?[,!:\n]/u.exec(
@@ -284,7 +284,7 @@ function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
   const names = [...addressed, ...(greeting ? [greeting] : [])].filter((name) => !isGeneric(name))
   if (names.length === 0) return notApplicable
   const hasNames = /\p{Lu}\p{Ll}{2,}/u.test(source.slice(1))
-  const strange = names.find((name) => !given.includes(name.toLowerCase().replace(/'s$/, '')))
+  const strange = names.find((name) => !sourceParts.includes(name.toLowerCase().replace(/'s$/, '')))
   return strange && hasNames ? failed('It names somebody who is not in the task.') : passed
 }
 

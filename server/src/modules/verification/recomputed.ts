@@ -42,7 +42,9 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
   let quoted: ReadonlySet<string> | undefined
   for (const equation of readEquations(text)) {
     const { sign, left, right, claimed } = equation
-    quoted ??= new Set([task.full.raw, ...task.context].flatMap((given) => readEquations(given).map(keyOfEquation)))
+    quoted ??= new Set(
+      [task.full.raw, ...task.context].flatMap((taskValues) => readEquations(taskValues).map(keyOfEquation)),
+    )
     if (quoted.has(keyOfEquation(equation))) continue
     if (/^\s{0,2}[%\s]{0,2}[+*/×÷^−]/.test(right.slice(claimed.end, claimed.end + 4))) {
       // "1/2 + 1/3 = 5/6": both sides are calculations.
@@ -771,10 +773,10 @@ function checkDerived(task: ReadTask, answer: Answer): Finding {
   )
     return notApplicable
   const numbers = readNumbers(text, { words: true })
-  const given = numbers.map(({ values }) => values[0]!)
-  if (given.length < 3 || given.length > MAX_BASE - 4) return notApplicable
+  const taskValues = numbers.map(({ values }) => values[0]!)
+  if (taskValues.length < 3 || taskValues.length > MAX_BASE - 4) return notApplicable
   const base = new Set([
-    ...given,
+    ...taskValues,
     ...(/month|year/i.test(text) ? [12] : []),
     ...(/\btwo years|2 years/i.test(text) ? [24] : []),
     ...(/\bweek/i.test(text) ? [52, 4] : []),

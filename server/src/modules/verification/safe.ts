@@ -182,8 +182,8 @@ function isCarriedOut(demanded: string, output: string, rest: string): boolean {
 function isUnrelated(text: string, rest: string): boolean {
   const words = text.split(' ').filter((word) => word.length > 3)
   if (text === '' || /\d/.test(text) || words.length > 40) return false
-  const given = new Set(wordsOf(rest).map((word) => word.slice(0, 5)))
-  return words.length >= 1 && !words.some((word) => given.has(word.slice(0, 5)))
+  const taskWords = new Set(wordsOf(rest).map((word) => word.slice(0, 5)))
+  return words.length >= 1 && !words.some((word) => taskWords.has(word.slice(0, 5)))
 }
 
 const isSaidBy = (demanded: string, text: string) => {

@@ -102,7 +102,7 @@ const MAX_READ = 2_000
 function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: CodeBlock[] } {
   const { context = [], finishedEarly = false } = input
   const isLong = [input.task, input.output, context.join('')].some(({ length }) => length > MAX_READ)
-  const task = readTask(input.agentId, cut(input.task), context.map(cut).slice(0, isLong ? 1 : context.length))
+  const task = readTask(input.agentId, cut(input.task), isLong ? [] : context)
   const output = readText(cut(input.output))
   const findings: Findings = {
     present: checkPresent(input.output),

@@ -123,9 +123,9 @@ function readMeasures(
     return undefined
   })
   if (values.some((value) => value === undefined || value.amount <= 0)) return undefined
-  const known = values as { amount: number; lowerIsBetter: boolean; segment: string }[]
-  const amounts = known.map(({ amount }) => amount)
-  return known.map(({ amount, lowerIsBetter, segment }) => ({
+  const numericValues = values as { amount: number; lowerIsBetter: boolean; segment: string }[]
+  const amounts = numericValues.map(({ amount }) => amount)
+  return numericValues.map(({ amount, lowerIsBetter, segment }) => ({
     score: 5 * (lowerIsBetter ? Math.min(...amounts) / amount : amount / Math.max(...amounts)),
     evidence: `${name} from “${segment.trim().slice(0, 160)}”`,
   }))

@@ -8,17 +8,17 @@ const MAX_SENTENCES = 300
 /** Sentences of the session's memories that have to do with the task, best first, each as it stands there. */
 export function findRecalled(brief: Pick<Brief, 'task' | 'context'>): string[] {
   if (brief.context.length === 0) return []
-  const wanted = new Set(extractContentWords(brief.task.slice(0, 2_000)).map(stem))
-  const needed = wanted.size <= 3 ? 1 : 2
-  const asked = brief.task.trim().toLowerCase()
+  const taskStems = new Set(extractContentWords(brief.task.slice(0, 2_000)).map(stem))
+  const needed = taskStems.size <= 3 ? 1 : 2
+  const taskText = brief.task.trim().toLowerCase()
   const scored = splitSentences(brief.context.join('\n\n'), MAX_SENTENCES).flatMap(({ text, index }: Sentence) => {
     // What was asked or said about the way of working before is no material.
-    if (/^(?:#|task:|_)/i.test(text) || text.toLowerCase().includes(asked)) return []
+    if (/^(?:#|task:|_)/i.test(text) || text.toLowerCase().includes(taskText)) return []
     const sentence = text.replace(/^Outcome: /, '')
     const score = new Set(
       extractContentWords(sentence)
         .map(stem)
-        .filter((word) => wanted.has(word)),
+        .filter((word) => taskStems.has(word)),
     ).size
     return score >= needed ? { sentence, score, index } : []
   })

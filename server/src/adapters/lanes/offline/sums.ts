@@ -13,13 +13,13 @@ export function readSum(task: string): Sum | undefined {
   const text = task.trim()
   if (text.length > MAX_CHARACTERS || !/\d/.test(text)) return undefined
   spendSteps(text.length)
-  const asked = text
+  const taskText = text
     .toLowerCase()
     .replace(
       /^(?:please |can you |could you |hey,? |hi,? )*(?:what(?:'s| is| are)|how much is|calculate|compute|evaluate|solve|work out|add up|add|give me|tell me|find)?\s*(?:the (?:result|value|answer) of )?:?\s*/,
       '',
     )
-  const request = trimEndOf(asked, '?!.=', true).trim()
+  const request = trimEndOf(taskText, '?!.=', true).trim()
   return readPercentage(request) ?? readAggregate(request, text) ?? readExpression(request)
 }
 

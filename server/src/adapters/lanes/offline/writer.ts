@@ -505,8 +505,8 @@ function readFacts(brief: Brief): TextFacts {
   const [first, ...others] = splitSentences(brief.instruction.slice(0, 4_000), 30).map(({ text }) => text)
   const topic = extractTopic({ ...brief, instruction: trimEndOf(first ?? brief.task, ':', true) }, 400)
   const named = topic.replace(TEXT_FORM, '')
-  const given = [...others, ...splitSentences(brief.material.slice(0, 6_000), 60).map(({ text }) => text)]
-  const facts = given
+  const sourceSentences = [...others, ...splitSentences(brief.material.slice(0, 6_000), 60).map(({ text }) => text)]
+  const facts = sourceSentences
     .filter((sentence) => !ABOUT_THE_TEXT.test(sentence))
     .map((sentence) => capitalise(sentence.replace(MENTION, (verb) => (/ that $/i.test(verb) ? '' : 'Please note '))))
   return {
