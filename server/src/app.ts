@@ -169,6 +169,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const database = openDatabase(config.DATABASE_URL ?? supervised?.connection ?? postgres!.connection, {
       max: config.DATABASE_POOL,
       log,
+      direct: config.DATABASE_DIRECT_URL,
       statementTimeoutMs: config.DATABASE_STATEMENT_TIMEOUT_MS,
       lockTimeoutMs: config.DATABASE_LOCK_TIMEOUT_MS,
     })

@@ -19,7 +19,11 @@ export async function benchmark(config: Config) {
   const postgres = config.DATABASE_URL
     ? undefined
     : await startEmbeddedPostgres({ dataDir: config.COUNTERSIGN_DATA_DIR, log })
-  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 2, log })
+  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, {
+    max: 2,
+    log,
+    direct: config.DATABASE_DIRECT_URL,
+  })
   try {
     await migrate(database)
     const { lanes, fallback } = buildPriceList(await readLaneChanges(database.db))

@@ -26,7 +26,11 @@ export async function ledgerCheck(config: Config, args: readonly string[]): Prom
   const log = createLog('silent')
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
   const postgres = config.DATABASE_URL ? undefined : await startEmbeddedPostgres({ dataDir, log })
-  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 4, log })
+  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, {
+    max: 4,
+    log,
+    direct: config.DATABASE_DIRECT_URL,
+  })
   try {
     const ledgerChecks = await checkBooks(database.db)
     const chainChecks = args.includes('--no-chain') ? [] : await checkAgainstChain(config, dataDir, database, log)

@@ -10,7 +10,11 @@ export async function migrateOnly(config: Config) {
   const postgres = config.DATABASE_URL
     ? undefined
     : await startEmbeddedPostgres({ dataDir: config.COUNTERSIGN_DATA_DIR, log })
-  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 1, log })
+  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, {
+    max: 1,
+    log,
+    direct: config.DATABASE_DIRECT_URL,
+  })
   try {
     const { applied, warnings } = await migrate(database)
     console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')

@@ -131,7 +131,11 @@ async function openSharedDatabase(
   const settings = { max_connections: String(Math.max(MAX_CONNECTIONS, connections)) }
   const postgres = config.DATABASE_URL ? undefined : await startEmbeddedPostgres({ dataDir, log, settings })
   if (postgres) onDatabase(postgres)
-  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 4, log })
+  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, {
+    max: 4,
+    log,
+    direct: config.DATABASE_DIRECT_URL,
+  })
   closers.push(database.close)
   const { warnings } = await migrate(database)
   for (const warning of warnings) log.warn(warning)

@@ -18,6 +18,8 @@ const invalidSettings: [Record<string, string>, string][] = [
   [{ PORT: '70000' }, 'PORT'],
   [{ PORT: '4020.5' }, 'PORT'],
   [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL'],
+  [{ DATABASE_DIRECT_URL: 'mysql://x' }, 'DATABASE_DIRECT_URL'],
+  [{ DATABASE_DIRECT_URL: 'postgres://x' }, 'DATABASE_URL'],
   [{ PAY_TO_ADDRESS: '0x12' }, 'PAY_TO_ADDRESS'],
   [{ FACILITATOR_URL: 'not a url', PAY_TO_ADDRESS: `0x${'1'.repeat(40)}` }, 'FACILITATOR_URL'],
   [

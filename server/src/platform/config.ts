@@ -228,6 +228,13 @@ export const settings = {
     secret: true,
     production: true,
   }),
+  DATABASE_DIRECT_URL: optional({
+    group: 'database',
+    about:
+      'address of the same database without a transaction pooler, for what needs a session: LISTEN, migrations and leases; DATABASE_URL when absent',
+    parse: webAddress('postgres', 'postgresql'),
+    secret: true,
+  }),
   DATABASE_POOL: setting({
     group: 'database',
     about: 'connections a process keeps',
@@ -636,6 +643,8 @@ function checkCombinations(config: Config) {
     throw new ConfigError(
       'PAY_TO_ADDRESS is missing: with a real facilitator or chain it must name the address that receives payments.',
     )
+  if (config.DATABASE_DIRECT_URL && !config.DATABASE_URL)
+    throw new ConfigError('DATABASE_DIRECT_URL is set without DATABASE_URL: both must lead to one database.')
   if (Boolean(config.SMTP_URL) !== Boolean(config.SMTP_FROM))
     throw new ConfigError('SMTP_URL and SMTP_FROM belong together, and one of them is missing.')
   if (config.LANE_PROVIDER !== 'offline' && !config.LANE_MODEL)

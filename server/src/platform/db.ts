@@ -19,7 +19,7 @@ export type Connection = string | { host: string; port: number; user: string; da
 export type Database = {
   db: Db
   pool: pg.Pool
-  /** A client outside the pool, for LISTEN and for session-level advisory locks. */
+  /** A client outside the pool with a session of its own, for LISTEN, migrations and leases: never through a transaction pooler. */
   connect(): Promise<pg.Client>
   /** From now on a tenant's reading requests see its own rows only; after the migrations have made the role. */
   secureReads(): void
@@ -34,13 +34,20 @@ const types = {
   },
 } as pg.CustomTypesConfig
 
-export type DatabaseOptions = { max: number; log: Log; statementTimeoutMs?: number; lockTimeoutMs?: number }
+export type DatabaseOptions = {
+  max: number
+  log: Log
+  /** Where `connect` goes when the pool's address leads through a transaction pooler. */
+  direct?: Connection | undefined
+  statementTimeoutMs?: number
+  lockTimeoutMs?: number
+}
 
 const STATEMENT_TIMEOUT_MS = 30_000
 const LOCK_TIMEOUT_MS = 20_000
 
 export function openDatabase(connection: Connection, options: DatabaseOptions): Database {
-  const address = typeof connection === 'string' ? { connectionString: connection } : connection
+  const address = toAddress(connection)
   const settings: pg.PoolConfig = {
     ...address,
     types,
@@ -62,14 +69,15 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
   let secured = false
   const onCreateConnection = async (connection: DatabaseConnection) => scopeConnection(connection, () => secured)
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool, onCreateConnection }) })
-  // Migrations and LISTEN use such a client: they may wait and work as long as they need.
-  const connect = async () => {
-    const client = new pg.Client({ ...address, types, application_name: 'countersign', connectionTimeoutMillis: 5_000 })
+  const connectTo = async (target: pg.ClientConfig) => {
+    const client = new pg.Client({ ...target, types, application_name: 'countersign', connectionTimeoutMillis: 5_000 })
     logErrors(client)
     await client.connect()
     return client
   }
-  const stopWatching = watchForHungServer(pool, connect, options.log)
+  // Without the pool's limits: migrations and LISTEN may wait and work as long as they need.
+  const connect = () => connectTo(toAddress(options.direct ?? connection))
+  const stopWatching = watchForHungServer(pool, () => connectTo(address), options.log)
   return {
     db,
     pool,
@@ -85,6 +93,9 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
     },
   }
 }
+
+const toAddress = (connection: Connection): pg.ClientConfig =>
+  typeof connection === 'string' ? { connectionString: connection } : connection
 
 /** Whether a later attempt may succeed: lost connections, restarts, exhausted resources and locks held too long, by SQLSTATE or Node's code. */
 export function isUnavailable(error: unknown): boolean {
