@@ -215,6 +215,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       notifications,
       idempotency,
       adminKey,
+      cell: config.CELL,
       keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
       publicUrl,
       emit: outbox.emit,
@@ -261,7 +262,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const observe = composeObservability(context, { tenants, catalog, receipts, logPolicy })
     const basis = await composeBasis(context, receipts)
     const memory = composeMemory(context)
-    const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
+    const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids, cell: config.CELL })
     const payments = createPayments({
       facilitator: chain.facilitator,
       chain: chain.reader,

@@ -24,6 +24,8 @@ export const guest: Caller = { kind: 'guest' }
 export type Authenticate = {
   /** Undefined when the key is unknown, revoked or expired. */
   key(apiKey: string): Promise<TenantCaller | undefined>
+  /** Why a key that `key` does not find is refused, for the caller. */
+  explainRefusal?(apiKey: string): string
   session?(request: {
     method: string
     headers: Record<string, string | string[] | undefined>

@@ -75,6 +75,11 @@ const securityContact = (value: string) => {
   return value
 }
 
+const cellName = (value: string) => {
+  if (!/^[a-z][a-z0-9]{1,7}$/.test(value)) reject('2 to 8 lower-case letters and digits, a letter first')
+  return value
+}
+
 const evmAddress = (value: string) => {
   if (!/^0x[0-9a-fA-F]{40}$/.test(value)) reject('an EVM address: 0x and 40 hexadecimal digits')
   return value as `0x${string}`
@@ -123,6 +128,12 @@ export const settings = {
     fallback: 4020,
   }),
   HOST: setting({ group: 'server', about: 'address to listen on', parse: anyText, fallback: '127.0.0.1' }),
+  CELL: optional({
+    group: 'server',
+    about:
+      'name of this cell where several services serve as one ([scale.md](scale.md)): it becomes part of new API keys and of signed quotes, and keys and quotes of another cell are refused',
+    parse: cellName,
+  }),
   PUBLIC_URL: optional({
     group: 'server',
     about: 'address by which clients reach the service',

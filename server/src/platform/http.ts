@@ -337,7 +337,7 @@ async function readCaller(deps: HttpDeps, request: FastifyRequest): Promise<Call
   if (typeof apiKey === 'string') {
     const caller = await deps.authenticate.key(apiKey)
     if (!caller && /^["'`]/.test(apiKey)) throw unauthorized('Send the API key without quotation marks.')
-    if (!caller) throw unauthorized('This API key is not valid: it is wrong, or it was revoked or has expired.')
+    if (!caller) throw unauthorized(deps.authenticate.explainRefusal?.(apiKey) ?? 'This API key is not valid.')
     return caller
   }
   return (await deps.authenticate.session?.(request)) ?? guest

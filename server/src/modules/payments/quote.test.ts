@@ -48,3 +48,17 @@ test('another process with the same key reads the quote, and the token is shorte
   expect(create().read(token)).toEqual(quote)
   expect(token.length).toBeLessThan(JSON.stringify(quote).length)
 })
+
+test('a quote of a cell names it in the open and is a quote in that cell only', () => {
+  const inCell = (cell?: string) => createQuotes({ signer, clock, ids: createIds(clock), cell })
+  const { quote, token } = inCell('eu1').issue(draft)
+  expect(token).toMatch(/^q1-eu1\./)
+  expect(quote.cell).toBe('eu1')
+  expect(inCell('eu1').read(token)).toEqual(quote)
+  const renamed = (name: string) => token.replace(/^[^.]+/, name)
+  expect(inCell('eu2').read(token)).toBeUndefined()
+  expect(inCell('eu2').read(renamed('q1-eu2'))).toBeUndefined()
+  expect(inCell().read(token)).toBeUndefined()
+  expect(inCell().read(renamed('q1'))).toBeUndefined()
+  expect(inCell('eu1').read(inCell().issue(draft).token)).toBeUndefined()
+})

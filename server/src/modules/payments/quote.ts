@@ -19,10 +19,12 @@ export type Quote = {
   pricing_version: string
   /** How the lane was chosen, so that the response can include it without routing again. */
   route: Record<string, unknown>
+  /** The cell that made the price, where cells have names: only it may be paid this way. */
+  cell?: string
   expires_at: string
 }
 
-export type QuoteDraft = Omit<Quote, 'quote_id' | 'expires_at'>
+export type QuoteDraft = Omit<Quote, 'quote_id' | 'cell' | 'expires_at'>
 
 export const QUOTE_VALIDITY_MS = 600_000
 const MAX_TOKEN_LENGTH = 8_192
@@ -45,7 +47,10 @@ const QUOTE_DICTIONARY = Buffer.from(
 
 export type Quotes = ReturnType<typeof createQuotes>
 
-export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids }) {
+export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids; cell?: string | undefined }) {
+  // In the open as well as signed: a proxy before several cells reads it without the dictionary.
+  const format = deps.cell ? `${FORMAT}-${deps.cell}` : FORMAT
+  const place = deps.cell ? { cell: deps.cell } : {}
   // Most quotes come back to the process that issued them, where comparing the token replaces verifying its signature.
   const issuedQuotes = new Map<string, Quote>()
   const remember = (token: string, quote: Quote) => {
@@ -56,9 +61,9 @@ export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids }) {
   return {
     issue(draft: QuoteDraft): { quote: Quote; token: string } {
       const expires_at = new Date(deps.clock.now().getTime() + QUOTE_VALIDITY_MS).toISOString()
-      const quote = { quote_id: deps.ids.next('qot'), ...draft, expires_at }
+      const quote = { quote_id: deps.ids.next('qot'), ...draft, ...place, expires_at }
       const text = canonicalJson(quote)
-      const token = `${FORMAT}.${compress(text).toString('base64url')}.${deps.signer.sign(text).toString('base64url')}`
+      const token = `${format}.${compress(text).toString('base64url')}.${deps.signer.sign(text).toString('base64url')}`
       // Parsed from the signed text, so that it is the same quote as one read from its token.
       remember(token, JSON.parse(text) as Quote)
       return { quote, token }
@@ -73,11 +78,12 @@ export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids }) {
   }
 
   function readSigned(token: string): Quote | undefined {
-    const [format, body, signature, ...extraParts] = token.split('.')
-    if (format !== FORMAT || !body || !signature || extraParts.length > 0) return undefined
+    const [tokenFormat, body, signature, ...extraParts] = token.split('.')
+    if (tokenFormat !== format || !body || !signature || extraParts.length > 0) return undefined
     const bytes = decompress(Buffer.from(body, 'base64url'))
     if (!bytes || !deps.signer.verify(bytes, Buffer.from(signature, 'base64url'))) return undefined
-    return parseStrictJson(bytes.toString('utf8')) as Quote
+    const quote = parseStrictJson(bytes.toString('utf8')) as Quote
+    return quote.cell === deps.cell ? quote : undefined
   }
 }
 

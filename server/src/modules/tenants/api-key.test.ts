@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createKeys } from '../../platform/keys.ts'
-import { generateApiKey, hashApiKey, isWellFormedApiKey } from './api-key.ts'
+import { cellOfApiKey, generateApiKey, hashApiKey, isWellFormedApiKey } from './api-key.ts'
 
 const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
 const otherServiceKeys = createKeys({ signing: 's'.repeat(32), encryption: 'f'.repeat(32) })
@@ -27,4 +27,21 @@ test('a key with any character changed, or from another service, fails the check
   }
   for (const text of ['', 'csk_', `${apiKey}x`, `csk_${'A'.repeat(49)}`])
     expect(isWellFormedApiKey(keys, text)).toBe(false)
+})
+
+test('a key of a cell names it in the open, and the checksum holds it there', () => {
+  const { apiKey, prefix, hash } = generateApiKey(keys, 'eu1')
+  expect(apiKey).toMatch(/^csk_eu1_[A-Za-z0-9_-]{49}$/)
+  expect(prefix).toBe(apiKey.slice(0, 16))
+  expect(hash).toBe(hashApiKey(keys, apiKey))
+  expect(cellOfApiKey(apiKey)).toBe('eu1')
+  expect(isWellFormedApiKey(keys, apiKey)).toBe(true)
+  for (const moved of [apiKey.replace('eu1', 'eu2'), apiKey.replace('eu1_', '')])
+    expect(isWellFormedApiKey(keys, moved)).toBe(false)
+  expect(isWellFormedApiKey(keys, generateApiKey(keys).apiKey.replace('csk_', 'csk_eu1_'))).toBe(false)
+})
+
+test('a key without a cell names none, whatever its random characters are', () => {
+  for (let index = 0; index < 500; index += 1) expect(cellOfApiKey(generateApiKey(keys).apiKey)).toBeUndefined()
+  expect(cellOfApiKey(`csk_eu1_${'A'.repeat(41)}`)).toBeUndefined()
 })

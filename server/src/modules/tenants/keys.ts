@@ -18,6 +18,7 @@ export type ApiKeysDeps = {
   clock: Clock
   ids: Ids
   keys: Pick<Keys, 'fingerprint'>
+  cell?: string | undefined
   idempotency: Idempotency
   callers: CallerCache
   emit: Outbox['emit']
@@ -50,7 +51,7 @@ export type ApiKeys = ReturnType<typeof createApiKeys>
 export function createApiKeys(deps: ApiKeysDeps) {
   const addKey = async (tx: Tx, tenantId: string, draft: KeyDraft, actor: string, replaces?: string) => {
     const at = deps.clock.now()
-    const newKey = generateApiKey(deps.keys)
+    const newKey = generateApiKey(deps.keys, deps.cell)
     const mandateIds = draft.mandate_ids ?? null
     if (mandateIds !== null) await requireMandates(tx, tenantId, mandateIds)
     const row = await store.insertKey(tx, {

@@ -9,7 +9,7 @@ import type { Notifications } from '../../platform/notifications.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
-import { hashApiKey, isWellFormedApiKey } from './api-key.ts'
+import { cellOfApiKey, hashApiKey, isWellFormedApiKey } from './api-key.ts'
 import { createCallerCache, toCaller } from './caller-cache.ts'
 import { type ApiKeysDeps, createApiKeys, OPERATOR } from './keys.ts'
 import type { OnboardingRules } from './onboarding-gate.ts'
@@ -27,6 +27,8 @@ export type TenantsDeps = {
   notifications: Pick<Notifications, 'listen'>
   idempotency: Idempotency
   adminKey: string
+  /** The name of this cell, where there are several. */
+  cell?: string | undefined
   keyPerMinute: number
   publicUrl: () => string
   emit: Outbox['emit']
@@ -46,6 +48,12 @@ export function createTenants(deps: TenantsDeps) {
   const apiKeys = createApiKeys({ ...deps, callers })
   const adminDigest = digest(deps.adminKey)
 
+  const explainRefusal = (apiKey: string) => {
+    const cell = cellOfApiKey(apiKey)
+    return cell === undefined || cell === deps.cell
+      ? 'This API key is not valid: it is wrong, or it was revoked or has expired.'
+      : `This API key is of the cell '${cell}', and this service is not: send the request there.`
+  }
   const authenticate: Authenticate = {
     async key(apiKey) {
       // The checksum is verified only for a key that is not in the cache: a guess never reaches the database.
@@ -53,6 +61,7 @@ export function createTenants(deps: TenantsDeps) {
         isWellFormedApiKey(deps.keys, apiKey) ? store.findKeyByHash(deps.db, hash) : undefined,
       )
     },
+    explainRefusal,
     session: sessions.authenticate,
     admin: (adminKey) => timingSafeEqual(digest(adminKey), adminDigest),
   }
@@ -239,7 +248,7 @@ export function createTenants(deps: TenantsDeps) {
     /** Refuses with the same message as the X-API-Key check, so that opening a session reveals no more about a key. */
     async authenticateKey(apiKey: string): Promise<TenantCaller> {
       const caller = await authenticate.key(apiKey)
-      if (!caller) throw unauthorized('This API key is not valid.')
+      if (!caller) throw unauthorized(explainRefusal(apiKey))
       return caller
     },
   }
