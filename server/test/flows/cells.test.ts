@@ -5,7 +5,10 @@ import { readChallenge, signPayment, startService, type TestService } from '../h
 let east: TestService
 let west: TestService
 beforeAll(async () => {
-  ;[east, west] = await Promise.all([startService({ env: { CELL: 'east1' } }), startService({ env: { CELL: 'west1' } })])
+  ;[east, west] = await Promise.all([
+    startService({ env: { CELL: 'east1' } }),
+    startService({ env: { CELL: 'west1' } }),
+  ])
 })
 afterAll(() => Promise.all([east.close(), west.close()]))
 
