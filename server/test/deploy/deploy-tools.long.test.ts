@@ -45,3 +45,43 @@ test.runIf(has('systemd-analyze'))('systemd accepts the unit', () => {
     rmSync(temporary, { recursive: true, force: true })
   }
 })
+
+const clusterFolder = join(folder, '../ops/cluster')
+
+/** The templates of ops/cluster with the values of the example, as a machine has them. */
+function fillClusterTemplate(name: string): string {
+  const script = `set -a; . ./machine.env.example; NODE_ADDRESS=127.0.0.1 SUPERUSER_PASSWORD=a REPLICATION_PASSWORD=b REWIND_PASSWORD=c; envsubst < ${name}`
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { cwd: clusterFolder, encoding: 'utf8' })
+  expect(status, stderr).toBe(0)
+  return stdout
+}
+
+test.runIf(has('systemd-analyze'))('systemd accepts the units of the cluster', () => {
+  const temporary = mkdtempSync(join(tmpdir(), 'countersign-units-'))
+  try {
+    for (const name of ['etcd', 'patroni', 'haproxy']) {
+      const unit = readFileSync(join(clusterFolder, `systemd/countersign-${name}.service`), 'utf8')
+      // systemd also checks that programs exist, and these packages may not be installed.
+      const path = join(temporary, `countersign-${name}.service`)
+      writeFileSync(path, unit.replace(/^(Exec\w+=[+-]*)\/\S+/gm, '$1/bin/true'))
+      const { status, output } = run('systemd-analyze', 'verify', '--man=no', path)
+      expect(output).not.toMatch(/Unknown (key|section|lvalue)/)
+      expect(status, output).toBe(0)
+    }
+  } finally {
+    rmSync(temporary, { recursive: true, force: true })
+  }
+})
+
+const hasEnvsubst = has('envsubst')
+
+test.runIf(hasEnvsubst && spawnSync('haproxy', ['-v']).status === 0)('HAProxy accepts its configuration', () => {
+  const temporary = mkdtempSync(join(tmpdir(), 'countersign-haproxy-'))
+  try {
+    writeFileSync(join(temporary, 'haproxy.cfg'), fillClusterTemplate('haproxy.cfg'))
+    const { status, output } = run('haproxy', '-c', '-f', join(temporary, 'haproxy.cfg'))
+    expect(status, output).toBe(0)
+  } finally {
+    rmSync(temporary, { recursive: true, force: true })
+  }
+})
