@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
@@ -8,7 +9,7 @@ import { readConfig } from '../src/platform/config.ts'
 import { openDatabase } from '../src/platform/db.ts'
 import { describeApi } from '../src/platform/http-openapi.ts'
 import { createLog } from '../src/platform/log.ts'
-import { migrate } from '../src/platform/migrate.ts'
+import { migrate, readFunctions, readMigrations } from '../src/platform/migrate.ts'
 import { generateDbTypes } from './gen-db-types.ts'
 import { generateSettingsPage } from './gen-settings-table.ts'
 
@@ -33,6 +34,25 @@ function writeGenerated(path: string, text: string) {
   if (!isCheck) writeFileSync(file, text)
 }
 
+/** Rises with each change, so that of two releases it is known which has the newer functions. */
+function writeSchemaVersion() {
+  const path = 'server/src/platform/generated/schema-version.ts'
+  const server = join(root, 'server')
+  const files = [...readMigrations(server), readFunctions(server)]
+  const sha256 = createHash('sha256')
+    .update(files.map((file) => `${file.name} ${file.sha256}`).join('\n'))
+    .digest('hex')
+  const current = readOrEmpty(join(root, path))
+  const version = Number(/SCHEMA_VERSION = (\d+)/.exec(current)?.[1] ?? 1)
+  writeGenerated(
+    path,
+    `/** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
+export const SCHEMA_VERSION = ${current.includes(sha256) ? version : version + 1}
+export const SCHEMA_SHA256 = '${sha256}'
+`,
+  )
+}
+
 function readOrEmpty(file: string): string {
   try {
     return readFileSync(file, 'utf8')
@@ -42,6 +62,7 @@ function readOrEmpty(file: string): string {
 }
 
 try {
+  writeSchemaVersion()
   const database = openDatabase(postgres.connection, { max: 1, log })
   await migrate(database)
   const client = await database.connect()

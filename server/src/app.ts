@@ -176,7 +176,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     closers.push(database.close)
     const { db, pool } = database
     const jobs = createJobs({ db, clock, log }, metrics)
-    const { warnings, tenantReads } = await migrate(database)
+    const { warnings, tenantReads } = await migrate(database, { log })
     for (const warning of warnings) log.warn(warning)
     if (tenantReads.ok) database.secureReads()
     else log.warn({ reason: tenantReads.reason }, 'tenants read without row-level security; see docs/operations.md')

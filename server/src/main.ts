@@ -20,7 +20,8 @@ const commands: Record<string, () => Promise<void>> = {
   },
   /** For `countersign init`: reads the settings and starts nothing. */
   'check-settings': async () => requireProductionSettings(readConfig(process.env)),
-  migrate: async () => (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env)),
+  migrate: async () =>
+    (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env), process.argv.slice(3)),
   'ledger-check': async () =>
     process.exit(
       await (await import('./commands/ledger-check.ts')).ledgerCheck(readConfig(process.env), process.argv.slice(3)),

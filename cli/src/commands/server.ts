@@ -77,10 +77,11 @@ export const workCommand = () =>
 export const migrateCommand = () =>
   new Command('migrate')
     .description('apply the database migrations and exit')
+    .option('--plan', 'only say which tables the pending migrations would lock')
     .option('--env-file <file>', 'file of settings, as `countersign init` writes it')
-    .action(({ envFile }: { envFile?: string }) => {
+    .action(({ envFile, plan }: { envFile?: string; plan?: boolean }) => {
       if (envFile !== undefined) loadSettings(envFile)
-      return runServer('migrate')
+      return runServer('migrate', ...flags({ plan }))
     })
 
 export const demoCommand = () =>

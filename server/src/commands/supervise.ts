@@ -137,7 +137,7 @@ async function openSharedDatabase(
     direct: config.DATABASE_DIRECT_URL,
   })
   closers.push(database.close)
-  const { warnings } = await migrate(database)
+  const { warnings } = await migrate(database, { log })
   for (const warning of warnings) log.warn(warning)
   return { database, connection: postgres?.connection }
 }

@@ -84,6 +84,7 @@ const CLOSED_TABLES = [
   'rh_oauth_states',
   'rh_run_keys',
   'run_keys',
+  'schema_versions',
   'sequencer_lease',
   'sessions',
   'unanswered_payments',

@@ -1152,6 +1152,12 @@ export type Runs = {
   tags: unknown
 }
 
+export type SchemaVersions = {
+  version: number
+  oldest_beside: number
+  applied_at: Generated<Date>
+}
+
 export type SequencerLease = {
   id: number
   epoch: bigint
@@ -1414,6 +1420,7 @@ export type DB = {
   run_keys: RunKeys
   run_latencies: RunLatencies
   runs: Runs
+  schema_versions: SchemaVersions
   sequencer_lease: SequencerLease
   sessions: Sessions
   settlement_records: SettlementRecords
