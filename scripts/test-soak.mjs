@@ -1,4 +1,5 @@
-// Runs what takes longer than `.ci/run` can bear, one after the other. `npm run test:soak -- fuzz mutation` runs some of it.
+// Runs what takes longer than `.ci/run` can bear, one after the other. `npm run test:soak -- fuzz mutation` runs some of it;
+// options after the names go to each of them: `npm run test:soak -- failover --minutes 20`.
 import { spawn } from 'node:child_process'
 
 const soaks = [
@@ -52,10 +53,28 @@ const soaks = [
     args: ['scripts/test-long.mjs', 'server/test/idle-cost'],
     env: { IDLE_COST: 'on' },
   },
+  {
+    name: 'failover',
+    about:
+      "SIGKILL of the database's primary, of service processes and of etcd's leader under load (Debian's packages)",
+    args: ['server/test/failover/main.ts'],
+  },
+  {
+    name: 'restore',
+    about: 'a base backup and archived WAL restored to a point in time, its books and its log checked',
+    args: ['server/test/failover/restore.ts'],
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 
-const names = process.argv.slice(2)
+const words = process.argv.slice(2)
+const firstOption = words.findIndex((word) => word.startsWith('--'))
+const names = firstOption === -1 ? words : words.slice(0, firstOption)
+const options = firstOption === -1 ? [] : words.slice(firstOption)
+if (options.length > 0 && names.length === 0) {
+  console.error('Options go to a soak: name it first.')
+  process.exit(2)
+}
 const unknown = names.filter((name) => !soaks.some((soak) => soak.name === name))
 if (unknown.length > 0) {
   console.error(`Unknown: ${unknown.join(', ')}. There are ${soaks.map(({ name }) => name).join(', ')}.`)
@@ -64,7 +83,7 @@ if (unknown.length > 0) {
 
 const run = ({ args, env }) =>
   new Promise((resolve) =>
-    spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+    spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args, ...options], {
       stdio: 'inherit',
       env: { ...process.env, ...env },
     }).on('exit', (code) => resolve(code ?? 1)),

@@ -353,6 +353,16 @@ export function openCluster(folder: string) {
     startEtcd,
     postmasterOf,
 
+    /** The processes of a standby that receive the write-ahead log. */
+    receiversOf: (node: ClusterNode): number[] =>
+      childrenOf(postmasterOf(node) ?? -1).filter((pid) => {
+        try {
+          return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('walreceiver')
+        } catch {
+          return false
+        }
+      }),
+
     async start({ synchronous = true } = {}) {
       for (const node of nodes) startEtcd(node)
       for (const node of nodes) startPatroni(node)
