@@ -7,6 +7,7 @@ import { ConfigError } from './config.ts'
 import type { Database } from './db.ts'
 import { SCHEMA_VERSION } from './generated/schema-version.ts'
 import type { Log } from './log.ts'
+import { requireServerVersion } from './server-version.ts'
 import { secureTenantReads, type TenantReads } from './tenant-reads.ts'
 
 /**
@@ -59,6 +60,7 @@ export async function migrate(
   const warnings: string[] = []
   client.on('notice', ({ severity, message }) => severity === 'WARNING' && message && warnings.push(message))
   try {
+    await requireServerVersion(client)
     await client.query(`select pg_advisory_lock(hashtext('countersign/migrate'))`)
     await client.query(CREATE_RECORDS)
     const recorded = await readRecordedVersion(client)

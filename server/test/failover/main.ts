@@ -7,7 +7,7 @@
  * Options: --seed N, --rounds N, --minutes N, --processes N, --folder PATH, --hosts (several hosts in DATABASE_URL instead
  * of HAProxy), --asynchronous (a cluster that loses commits: passes when the checks find that).
  */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -206,6 +206,9 @@ try {
   await cluster.stop()
   await receiver.close()
   if (failures.length === 0 && !values.folder) rmSync(folder, { recursive: true, force: true })
-  else say(`logs are in ${folder}`)
+  else {
+    writeFileSync(join(folder, 'service.log'), processes.output())
+    say(`logs are in ${folder}`)
+  }
 }
 process.exit((failures.length === 0) === !values.asynchronous ? 0 : 1)

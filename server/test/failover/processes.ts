@@ -20,6 +20,7 @@ export const serviceEnv = (databaseUrl: string, dataDir: string): Record<string,
 export function createProcesses(count: number, env: Record<string, string>) {
   const services: (Service | undefined)[] = Array.from({ length: count })
   const deaths: string[] = []
+  const outputs: (() => string)[] = []
   let closing = false
   let turn = 0
 
@@ -28,6 +29,7 @@ export function createProcesses(count: number, env: Record<string, string>) {
       try {
         const service = await spawnService(env)
         services[index] = service
+        outputs.push(service.output)
         service.exited.then((reason) => {
           if (services[index] === service) services[index] = undefined
           if (!closing && reason !== 'SIGKILL')
@@ -73,6 +75,8 @@ export function createProcesses(count: number, env: Record<string, string>) {
       service?.child.kill('SIGKILL')
       await service?.exited
     },
+    /** What all of them wrote, one after the other. */
+    output: () => outputs.map((read) => read()).join('\n--- another process\n'),
     async close() {
       closing = true
       await Promise.all(services.map((service) => service?.stop('SIGKILL')))

@@ -5,7 +5,16 @@
  * consistent; one that remembers a later checkpoint must object.
  */
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -204,6 +213,9 @@ try {
   await cluster.stop()
   await receiver.close()
   if (failures.length === 0) rmSync(folder, { recursive: true, force: true })
-  else console.log(`logs are in ${folder}`)
+  else {
+    writeFileSync(join(folder, 'service.log'), processes.output())
+    console.log(`logs are in ${folder}`)
+  }
 }
 process.exit(failures.length === 0 ? 0 : 1)
