@@ -140,14 +140,12 @@ create or replace function tenant_spent_micro(tenant text, since timestamptz, un
     + (select coalesce(sum(entry.amount_micro), 0) from spend_entries entry where entry.tenant_id = tenant and entry.door = 'trade' and entry.at >= since and entry.at < until))::bigint
 $$;
 
--- Takes the turn to measure the lanes, unless a living process has it, it has failed a moment ago or it was taken too often.
+-- Takes the turn to measure the lanes, unless another process has it, it has failed a moment ago or it was taken too often.
 create or replace function take_benchmark_turn(measured text, candidate text, at timestamptz, ends_at timestamptz, max_attempts int) returns boolean language sql as $$
   with acquired as (
     insert into benchmark_turns as turn (fingerprint, holder, attempts, until) values (measured, candidate, 1, ends_at)
     on conflict (fingerprint) do update set holder = candidate, attempts = turn.attempts + 1, until = ends_at
-      where turn.attempts < max_attempts and (turn.until <= at or (turn.holder is not null and not exists (
-        select from pg_locks where locktype = 'advisory' and granted
-          and ((classid::bigint << 32) | objid::bigint) = hashtextextended('instance:' || turn.holder, 0))))
+      where turn.attempts < max_attempts and turn.until <= at
     returning 1
   )
   select exists (select 1 from acquired)

@@ -64,7 +64,7 @@ import { createRunEvents } from './modules/runs/run-events.ts'
 import { createRunToken } from './modules/runs/run-token.ts'
 import { createRunWatch } from './modules/runs/run-watch.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
-import { createRunSteps } from './modules/runs/runs.store.ts'
+import { createRunSteps, findInstancesOfOpenRuns } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
 import { createStartApprovedRuns } from './modules/runs/start-approved-runs.ts'
 import { topUpRoutes } from './modules/runs/top-up.routes.ts'
@@ -84,6 +84,7 @@ import { createFairQueue } from './platform/fair-queue.ts'
 import { createHttp } from './platform/http.ts'
 import { createIdempotency } from './platform/idempotency.ts'
 import { createIds } from './platform/ids.ts'
+import { createInstances } from './platform/instances.ts'
 import { createJobs } from './platform/jobs.ts'
 import { createKeys } from './platform/keys.ts'
 import { createLog, type Log } from './platform/log.ts'
@@ -118,6 +119,7 @@ export type Overrides = {
 
 export type Service = Awaited<ReturnType<typeof createService>>
 
+const DEAD_INSTANCES_MS = 10_000
 const PARTITIONS_MS = 3_600_000
 const ROTATION_MS = 10_000
 /** A part that does not close in this time is left, so that the parts below it are closed. */
@@ -184,6 +186,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const encryptionRotation = createEncryptionRotation({ pool, keys, log, clock, finish: finishRotation })
     const notifications = await createNotifications(database, instance, log)
     closers.push(notifications.close)
+    const instances = await createInstances({
+      id: instance,
+      session: notifications,
+      log,
+      beatMs: config.INSTANCE_BEAT_MS,
+      graceMs: config.INSTANCE_GRACE_MS,
+    })
+    closers.push(instances.close)
 
     const chain = await openChain({
       config,
@@ -192,7 +202,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       log,
       secrets,
       keys,
-      instance,
+      instances,
       mayOwn: overrides.role !== 'work' && !supervised,
       senderShare: supervised?.senderShare,
       onMined: () => probe('mined'),
@@ -237,6 +247,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       outbox,
       idempotency,
       instance,
+      instances,
       publicUrl,
       onClose: (closer) => void closers.push(closer),
     }
@@ -302,6 +313,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       log,
       metrics,
       instance,
+      findDeadInstances: instances.findDead,
       publicUrl,
       deadlineSeconds: config.RUN_DEADLINE_SECONDS,
       background,
@@ -503,6 +515,9 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       idempotency,
       encryptionRotation,
       reconciler,
+      /** The row of a dead process stays until its runs and its chain are taken over. */
+      removeDeadInstances: () =>
+        instances.removeDead(async () => [...(await findInstancesOfOpenRuns(db)), ...(await chain.findHolder())]),
       background,
       startApprovedRuns,
       sequencer: observe.sequencer,
@@ -565,6 +580,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         const { jobs } = parts
         jobs.everyDue('settlements', settlementsDue, parts.reconciler.sweepSettlements)
         jobs.everyDue('orphaned-runs', runsUnfinished, parts.reconciler.sweepOrphans)
+        jobs.every('dead-instances', DEAD_INSTANCES_MS, parts.removeDeadInstances)
         jobs.everyDue('approved-runs', approvedRunsDue, parts.startApprovedRuns.sweep)
         jobs.everyDue('given-up-payments', failedSettlementsDue, parts.refunds.sweepFailedPayments)
         jobs.everyDue('payouts', payoutsDue, parts.payouts.sweep)

@@ -226,6 +226,12 @@ describe('SQL', () => {
   })
 })
 
+test('nothing asks for the locks of other sessions: under a pooler or after a failover they say nothing about processes', () => {
+  const files = [...sources('server/src'), ...readdirSync(join(root, 'server/sql')).map((name) => `server/sql/${name}`)]
+  const asking = files.filter((path) => /\bpg_locks\b/.test(readFileSync(join(root, path), 'utf8')))
+  expect(asking).toEqual([])
+})
+
 type Manifest = Record<'name' | 'version', string> &
   Partial<Record<'dependencies' | 'optionalDependencies' | 'devDependencies', Record<string, string>>>
 const readManifest = (folder: string): Manifest => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))

@@ -46,13 +46,13 @@ export async function measureLanes(
 
 /** The benchmark, which measures the lanes by itself whenever they are not the ones that were measured. */
 export function composeBenchmark(
-  { config, db, clock, ids, log, jobs, instance }: AppContext,
+  { config, db, clock, ids, log, jobs, instance, instances }: AppContext,
   parts: { lane: Lane; catalog: Catalog; verify: BenchmarkDeps['verify']; isIdle: () => boolean },
 ) {
   const { lane, catalog } = parts
   const suite = readBenchmarkSuite()
   const fingerprint = () => benchmarkFingerprint(lane, suite)
-  const benchmark = createBenchmark({ db, clock, ids, fingerprint })
+  const benchmark = createBenchmark({ db, clock, ids, fingerprint, findDeadInstances: instances.findDead })
   const stopping = new AbortController()
   let measured: string | undefined
 

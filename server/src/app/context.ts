@@ -3,6 +3,7 @@ import type { Config } from '../platform/config.ts'
 import type { Database } from '../platform/db.ts'
 import type { Idempotency } from '../platform/idempotency.ts'
 import type { Ids } from '../platform/ids.ts'
+import type { Instances } from '../platform/instances.ts'
 import type { Jobs } from '../platform/jobs.ts'
 import type { Keys } from '../platform/keys.ts'
 import type { Log } from '../platform/log.ts'
@@ -23,6 +24,7 @@ export type AppContext = Pick<Database, 'db' | 'pool'> & {
   outbox: Outbox
   idempotency: Idempotency
   instance: string
+  instances: Instances
   publicUrl: () => string
   /** Registers a function that closes a part; the part opened last is closed first. */
   onClose(closer: () => Promise<unknown>): void

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openChain } from '../adapters/chain/open-chain.ts'
@@ -8,6 +7,7 @@ import { checkChain } from '../modules/payments/check-chain-balance.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Config, ConfigError } from '../platform/config.ts'
 import { type Database, openDatabase } from '../platform/db.ts'
+import { openInstances } from '../platform/instances.ts'
 import { createKeys } from '../platform/keys.ts'
 import { createLog, type Log } from '../platform/log.ts'
 import { openSecretFolder } from '../platform/secrets.ts'
@@ -51,7 +51,7 @@ async function checkAgainstChain(config: Config, dataDir: string, database: Data
     signing: config.SIGNING_KEY ?? secrets.readOrCreateFor('SIGNING_KEY'),
     encryption: config.ENCRYPTION_KEY ?? secrets.readOrCreateFor('ENCRYPTION_KEY'),
   })
-  const instance = randomBytes(12).toString('hex')
+  const instances = await openInstances(database, config, log)
   const chain = await openChain({
     config,
     database,
@@ -59,9 +59,12 @@ async function checkAgainstChain(config: Config, dataDir: string, database: Data
     log,
     secrets,
     keys,
-    instance,
+    instances,
     mayOwn: true,
     onMined: () => {},
+  }).catch(async (error) => {
+    await instances.close()
+    throw error
   })
   try {
     const { reader, asset, payTo } = chain
@@ -69,6 +72,7 @@ async function checkAgainstChain(config: Config, dataDir: string, database: Data
     return await checkChain({ db: database.db, chain: reader, asset, payTo, pause })
   } finally {
     await chain.close()
+    await instances.close()
   }
 }
 

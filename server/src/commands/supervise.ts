@@ -9,6 +9,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../adapters/postgr
 import { systemClock } from '../platform/clock.ts'
 import { type Config, ConfigError, usesEmbeddedChain } from '../platform/config.ts'
 import { type Database, openDatabase } from '../platform/db.ts'
+import { openInstances } from '../platform/instances.ts'
 import { createLog, type Log } from '../platform/log.ts'
 import { createMetrics } from '../platform/metrics.ts'
 import { migrate } from '../platform/migrate.ts'
@@ -145,7 +146,9 @@ async function openSharedDatabase(
 /** The processes reach the chain over a port of this one, which is loopback only. */
 async function openChainOwner(config: Config, database: Database, log: Log, closers: (() => Promise<unknown>)[]) {
   const { pool, connect } = database
-  const shared = await createSharedChain({ pool, connect, clock: systemClock, log, mayOwn: true })
+  const instances = await openInstances(database, config, log)
+  closers.push(instances.close)
+  const shared = await createSharedChain({ pool, connect, instances, clock: systemClock, log, mayOwn: true })
   closers.push(shared.close)
   const server = await serveChain(config.NODE_ENV === 'production' ? { request: shared.request } : shared)
   closers.push(server.close)

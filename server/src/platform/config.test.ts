@@ -20,6 +20,8 @@ const invalidSettings: [Record<string, string>, string][] = [
   [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL'],
   [{ DATABASE_DIRECT_URL: 'mysql://x' }, 'DATABASE_DIRECT_URL'],
   [{ DATABASE_DIRECT_URL: 'postgres://x' }, 'DATABASE_URL'],
+  [{ INSTANCE_BEAT_MS: '10' }, 'INSTANCE_BEAT_MS'],
+  [{ INSTANCE_BEAT_MS: '2500', INSTANCE_GRACE_MS: '9999' }, 'INSTANCE_GRACE_MS'],
   [{ PAY_TO_ADDRESS: '0x12' }, 'PAY_TO_ADDRESS'],
   [{ FACILITATOR_URL: 'not a url', PAY_TO_ADDRESS: `0x${'1'.repeat(40)}` }, 'FACILITATOR_URL'],
   [

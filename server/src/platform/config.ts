@@ -264,6 +264,19 @@ export const settings = {
     parse: integer(100, 600_000),
     fallback: 20_000,
   }),
+  INSTANCE_BEAT_MS: setting({
+    group: 'database',
+    about: 'how often a process writes its beat, by which the others see that it is alive; the same for all processes',
+    parse: integer(50, 10_000),
+    fallback: 2_000,
+  }),
+  INSTANCE_GRACE_MS: setting({
+    group: 'database',
+    about:
+      'how long a beat must stand still before others take over the runs of its process, at least four beats; the same for all processes',
+    parse: integer(200, 120_000),
+    fallback: 8_000,
+  }),
   MAX_RUNS_UNDER_WAY: setting({
     group: 'server',
     about:
@@ -656,6 +669,8 @@ function checkCombinations(config: Config) {
     )
   if (config.DATABASE_DIRECT_URL && !config.DATABASE_URL)
     throw new ConfigError('DATABASE_DIRECT_URL is set without DATABASE_URL: both must lead to one database.')
+  if (config.INSTANCE_GRACE_MS < 4 * config.INSTANCE_BEAT_MS)
+    throw new ConfigError('INSTANCE_GRACE_MS is too short: it must be at least four times INSTANCE_BEAT_MS.')
   if (Boolean(config.SMTP_URL) !== Boolean(config.SMTP_FROM))
     throw new ConfigError('SMTP_URL and SMTP_FROM belong together, and one of them is missing.')
   if (config.LANE_PROVIDER !== 'offline' && !config.LANE_MODEL)

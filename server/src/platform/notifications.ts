@@ -9,6 +9,10 @@ import { within } from './within.ts'
  */
 export type Notifications = {
   listen(channel: string, listener: (payload: string | undefined) => void): void
+  /** Runs a short statement on the listening connection. One without an answer in this time ends the connection. */
+  query<Row>(text: string, values: unknown[], timeoutMs: number): Promise<Row[]>
+  /** How many connections there have been: what was seen on an earlier one may have changed unnoticed. */
+  connectionCount(): number
   close(): Promise<void>
 }
 
@@ -17,8 +21,8 @@ const RETRY_MS = 500
 const QUERY_TIMEOUT_MS = 10_000
 
 /**
- * `instance` identifies this process. The listening connection holds an advisory lock of that name, by which others see
- * whether the process that worked on something is still alive: the database releases the lock of a dead process.
+ * `instance` identifies this process. Until the release after this one the listening connection holds an advisory lock of
+ * that name: processes of the release before see by it that this one is alive, as `instances.ts` does for the others.
  */
 export async function createNotifications(
   database: Pick<Database, 'connect'>,
@@ -28,6 +32,7 @@ export async function createNotifications(
   const listeners = new Map<string, ((payload: string | undefined) => void)[]>()
   let client: pg.Client | undefined
   let closed = false
+  let connections = 0
   let pendingListen: Promise<unknown> = Promise.resolve()
 
   const connect = async () => {
@@ -43,11 +48,11 @@ export async function createNotifications(
     })
     try {
       // Before the lock, which may have to be waited for: until then caches would be stale.
-      await within(
-        QUERY_TIMEOUT_MS,
-        newClient.query([...listeners.keys()].map((channel) => `listen "${channel}"`).join(';') || 'select 1'),
-      )
+      const listens = [...listeners.keys()].map((channel) => `listen "${channel}"`)
+      // What is written here is repeated soon, so that it need not wait for a standby.
+      await within(QUERY_TIMEOUT_MS, newClient.query(['set synchronous_commit = off', ...listens].join(';')))
       client = newClient
+      connections += 1
       await takeLock(newClient)
     } catch (error) {
       if (client === newClient) client = undefined
@@ -64,6 +69,11 @@ export async function createNotifications(
     setTimeout(() => {
       if (client === holder && !closed) takeLock(holder).catch(() => holder.end().catch(() => {}))
     }, RETRY_MS).unref()
+  }
+
+  /** An end that waits for the server would not come when the server is silent. */
+  const abandon = (silent: pg.Client) => {
+    ;(silent as unknown as { connection?: { stream?: { destroy(): void } } }).connection?.stream?.destroy()
   }
 
   const reconnect = async () => {
@@ -84,6 +94,18 @@ export async function createNotifications(
       // One after the other: a connection runs one query at a time.
       pendingListen = pendingListen.then(() => client?.query(`listen "${channel}"`)).catch(() => {})
     },
+    async query<Row>(text: string, values: unknown[], timeoutMs: number) {
+      const holder = client
+      if (!holder) throw new Error('The listening connection is being restored.')
+      try {
+        return (await within(timeoutMs, holder.query(text, values))).rows as Row[]
+      } catch (error) {
+        // A refusal of the server has a code; without one there was no answer.
+        if (!(error as { code?: string }).code) abandon(holder)
+        throw error
+      }
+    },
+    connectionCount: () => connections,
     async close() {
       closed = true
       await pendingListen

@@ -77,6 +77,7 @@ const CLOSED_TABLES = [
   'embedded_chain_owner',
   'encryption_canary',
   'idempotency_answers',
+  'instances',
   'log_witnesses',
   'migrations',
   'nonces',

@@ -55,6 +55,8 @@ async function leaveRuns(kind: 'run' | 'topup', count: number, instance: string)
   return runs.map(({ id }) => id)
 }
 
+const dead = new Set(['dead'])
+
 /** A reconciler whose payments never come to an end, and the time of each attempt. */
 function openReconciler(instance: string) {
   const clock = { now: () => new Date(NOW.getTime() + elapsed) }
@@ -64,7 +66,9 @@ function openReconciler(instance: string) {
     attempts.push({ id: settlement.payment.authorization.nonce, at: elapsed })
     throw new Error('The chain cannot be reached.')
   }
-  const deps = { db: database.db, clock, instance, log: silent, payments: { reconcile } } as unknown as RunDeps
+  const findDeadInstances = async (ids: readonly string[]) => ids.filter((id) => dead.has(id))
+  const parts = { db: database.db, clock, instance, findDeadInstances, log: silent, payments: { reconcile } }
+  const deps = parts as unknown as RunDeps
   const advance = (ms: number) => {
     elapsed += ms
   }
@@ -74,7 +78,7 @@ function openReconciler(instance: string) {
 test('settlements of a dead process that cannot end do not keep its interrupted runs from being found', async () => {
   await leaveRuns('topup', 60, 'dead')
   const interrupted = await leaveRuns('run', 1, 'dead')
-  const orphans = await findOrphanedRuns(database.db, 'living', NOW, 50)
+  const orphans = await findOrphanedRuns(database.db, ['dead'], NOW, 50)
   expect(orphans.map(({ id }) => id)).toEqual(interrupted)
 })
 
@@ -106,22 +110,16 @@ test('a settlement with an unknown outcome keeps its back-off when its process d
 
 test('a settlement that a living process has claimed is not taken from it, and one of a reconciler that died is', async () => {
   const [settling] = await leaveRuns('topup', 1, 'dead')
-  const claimant = await database.connect()
-  await claimant.query(`select pg_advisory_lock(hashtextextended('instance:claimant', 0))`)
-  try {
-    const first = openReconciler('claimant')
-    await first.sweepOrphans()
-    await first.sweepSettlements()
-    const second = openReconciler('living')
-    second.advance(1_000)
-    await second.sweepOrphans()
-    await second.sweepSettlements()
-    expect([first.attempts.length, second.attempts.length]).toEqual([1, 0])
-    await claimant.query(`select pg_advisory_unlock(hashtextextended('instance:claimant', 0))`)
-    await second.sweepOrphans()
-    await second.sweepSettlements()
-    expect(second.attempts).toEqual([{ id: settling, at: 1_000 }])
-  } finally {
-    await claimant.end()
-  }
+  const first = openReconciler('claimant')
+  await first.sweepOrphans()
+  await first.sweepSettlements()
+  const second = openReconciler('living')
+  second.advance(1_000)
+  await second.sweepOrphans()
+  await second.sweepSettlements()
+  expect([first.attempts.length, second.attempts.length]).toEqual([1, 0])
+  dead.add('claimant')
+  await second.sweepOrphans()
+  await second.sweepSettlements()
+  expect(second.attempts).toEqual([{ id: settling, at: 1_000 }])
 })

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { richTenant, type Tenant } from '../governance/world.ts'
 import { readChallenge, signPayment, startService, type TestService } from '../harness.ts'
 
@@ -250,9 +250,9 @@ test('a process that dies after text was shown is followed by another, whose tex
   answer.write('Said by the dead')
   await untilSeen(followed, 'Said by the dead')
   answers.delete(task)
-  // What is left of a process that was killed: a row whose process holds no lock.
+  // What is left of a process that was killed: a run whose process is not among the instances, over the whole grace.
   await sql`update open_runs set instance = 'dead' where id = ${runId}`.execute(world.db)
-  await world.service.reconciler.sweepOrphans()
+  await vi.waitUntil(async () => (await world.service.reconciler.sweepOrphans()) > 0, 20_000)
   const again = await answerTo(task)
   again.write('Said by the living.')
   await untilSeen(followed, 'Said by the living.')

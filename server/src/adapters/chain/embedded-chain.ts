@@ -32,6 +32,8 @@ export type EmbeddedChain = {
   request: ChainRequest
   /** The faucet: mints test USDC to an account and returns the transaction hash. */
   mint(to: Hex, amountMicro: bigint): Promise<Hex>
+  /** Whether another process has taken the journal over, so that this chain is not the current one any more. */
+  isTakenOver(): boolean
   close(): Promise<void>
 }
 
@@ -63,6 +65,12 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
   const lock = createReadWriteLock()
   let running: Promise<RunningEvm> | undefined
   let closedReason: string | undefined
+  let takenOver = false
+  const noteTakeOver = (error: unknown) => {
+    if (!(error instanceof JournalTakenOver)) return
+    takenOver = true
+    closedReason = error.message
+  }
 
   const now = () => BigInt(Math.floor(clock.now().getTime() / 1000))
 
@@ -111,7 +119,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
       return await running
     } catch (cause) {
       running = undefined
-      if (cause instanceof JournalTakenOver) closedReason = cause.message
+      noteTakeOver(cause)
       throw new ChainUnreachable('The embedded chain cannot read its journal.', { cause })
     }
   }
@@ -132,7 +140,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
       if (error instanceof RpcError) throw error
       // The EVM may now hold a transaction that the journal does not: discard the EVM, because the journal is authoritative.
       running = undefined
-      if (error instanceof JournalTakenOver) closedReason = error.message
+      noteTakeOver(error)
       log.warn({ err: error }, 'embedded chain could not write its journal and will be rebuilt from it')
       throw new ChainUnreachable('The embedded chain could not write its journal.', { cause: error })
     }
@@ -229,6 +237,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
   return {
     request,
     mint,
+    isTakenOver: () => takenOver,
     close: () =>
       lock.write(async () => {
         closedReason = 'The embedded chain is closed.'

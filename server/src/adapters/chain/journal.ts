@@ -83,7 +83,8 @@ export type Database = { query(text: string, values: unknown[]): Promise<{ rows:
 
 const PAGE_SIZE = 5_000
 
-export function createPostgresJournal(database: Database): ChainJournal {
+/** With a holder, only that process of `embedded_chain_owner` may take the journal over: a former one cannot take it back. */
+export function createPostgresJournal(database: Database, holder?: string): ChainJournal {
   const select = async <Row>(text: string, values: unknown[]) => (await database.query(text, values)).rows as Row[]
 
   /** Reads in pages by key, so that a long history is never in memory at once. */
@@ -116,19 +117,24 @@ export function createPostgresJournal(database: Database): ChainJournal {
     for await (const rows of source) yield rows.map(toItem)
   }
 
+  // The lock makes a change of the holder wait until the epoch is written.
+  const isHolder =
+    holder === undefined ? 'true' : 'exists (select from embedded_chain_owner where id = 1 and holder = $1 for share)'
+
   return {
     async load() {
       const [head] = await select<{ epoch: string; reserved_block: string; block_time: string; supply: string }>(
-        `insert into chain_head (id, epoch) values (1, 1)
+        `insert into chain_head (id, epoch) select 1, 1 where ${isHolder}
          on conflict (id) do update set epoch = chain_head.epoch + 1
          returning epoch::text, reserved_block::text, block_time::text, supply::text`,
-        [],
+        holder === undefined ? [] : [holder],
       )
+      if (!head) throw new JournalTakenOver()
       return {
-        epoch: BigInt(head!.epoch),
-        reservedBlock: BigInt(head!.reserved_block),
-        time: BigInt(head!.block_time),
-        supplyMicro: BigInt(head!.supply),
+        epoch: BigInt(head.epoch),
+        reservedBlock: BigInt(head.reserved_block),
+        time: BigInt(head.block_time),
+        supplyMicro: BigInt(head.supply),
         balances: mapPages(
           selectPages<{ owner: Hex; amount: string }>('chain_balances', ['owner'], ['amount']),
           (row) => ({
@@ -140,7 +146,7 @@ export function createPostgresJournal(database: Database): ChainJournal {
           'chain_authorizations',
           ['authorizer', 'nonce'],
           [],
-          `(valid_before is null or valid_before > ${BigInt(head!.block_time)})`,
+          `(valid_before is null or valid_before > ${BigInt(head.block_time)})`,
         ),
         allowances: mapPages(
           selectPages<{ owner: Hex; spender: Hex; amount: string }>(

@@ -3,6 +3,7 @@ import type { ChainReader, Facilitator, Hex } from '../../modules/payments/facil
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, usesEmbeddedChain } from '../../platform/config.ts'
 import type { Database } from '../../platform/db.ts'
+import type { Instances } from '../../platform/instances.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Log } from '../../platform/log.ts'
 import type { SecretFolder } from '../../platform/secrets.ts'
@@ -26,7 +27,7 @@ type Deps = {
   log: Log
   secrets: SecretFolder
   keys: Keys
-  instance: string
+  instances: Instances
   /** Whether this process may own the embedded chain: the others must be able to reach it. */
   mayOwn: boolean
   /** Which of the keys of FACILITATOR_PRIVATE_KEY this process sends with. */
@@ -49,6 +50,8 @@ export type OpenChain = {
     | undefined
   /** Lets the other processes on this database reach the chain, when this process owns it. */
   announce(): Promise<void>
+  /** The process that owns the embedded chain, dead or alive. */
+  findHolder(): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -64,6 +67,7 @@ export async function openChain(deps: Deps): Promise<OpenChain> {
     payTo: config.PAY_TO_ADDRESS!,
     dev: undefined,
     announce: async () => {},
+    findHolder: async () => [],
   }
   if (config.FACILITATOR_URL) {
     const facilitator = createHttpFacilitator({
@@ -97,13 +101,14 @@ async function openEmbeddedChain({
   clock,
   log,
   keys,
-  instance,
+  instances,
   mayOwn,
   onMined,
 }: Deps): Promise<OpenChain> {
   const shared = await createSharedChain({
     pool: database.pool,
     connect: database.connect,
+    instances,
     clock,
     log,
     mayOwn,
@@ -114,7 +119,7 @@ async function openEmbeddedChain({
     return result
   }
   // Two processes must not share an account's nonces; gas is free here, so each process sends with its own key.
-  const privateKey: Hex = `0x${keys.evmKey(`facilitator/${instance}`).toString('hex')}`
+  const privateKey: Hex = `0x${keys.evmKey(`facilitator/${instances.id}`).toString('hex')}`
   const facilitator = createLocalFacilitator({
     request,
     network: NETWORK,
@@ -139,6 +144,7 @@ async function openEmbeddedChain({
       ),
       facilitator: createFacilitatorHandlers(facilitator),
     },
+    findHolder: shared.findHolder,
     async announce() {
       if (!mayOwn) return
       server ??= await serveChain(config.NODE_ENV === 'production' ? { request: shared.request } : shared)

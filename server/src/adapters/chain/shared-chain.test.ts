@@ -2,8 +2,11 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createTestDatabase, silentLog, type TestDatabase } from '../../../test/database.ts'
 import { systemClock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/db.ts'
+import { createInstances } from '../../platform/instances.ts'
+import { createNotifications } from '../../platform/notifications.ts'
 import { createChainReader } from './chain-reader.ts'
 import { USDC } from './edr.ts'
+import { createPostgresJournal, JournalTakenOver } from './journal.ts'
 import { createSharedChain } from './shared-chain.ts'
 
 let testDatabase: TestDatabase
@@ -18,22 +21,43 @@ afterAll(async () => {
   await testDatabase?.drop()
 })
 
-const openChain = (mayOwn = true) =>
-  createSharedChain({ pool: database.pool, connect: database.connect, clock: systemClock, log: silentLog, mayOwn })
+let count = 0
+const openSession = async (beatMs = 50) => {
+  const id = `process-${++count}`
+  const session = await createNotifications(database, id, silentLog)
+  // Another machine, as far as this one can see: a process that is gone is noticed by its beat alone.
+  const self = { host: id, pid: 1, machine: null, pid_started: null }
+  const instances = await createInstances({ id, session, log: silentLog, beatMs, graceMs: 1_000, self })
+  const leave = async () => {
+    await instances.close()
+    await session.close()
+  }
+  return { instances, session, leave }
+}
+const openChain = async (mayOwn = true, beatMs = 50) => {
+  const { instances, leave } = await openSession(beatMs)
+  const { pool, connect } = database
+  const chain = await createSharedChain({ pool, connect, instances, clock: systemClock, log: silentLog, mayOwn })
+  const close = async () => {
+    await chain.close()
+    await leave()
+  }
+  return { ...chain, close, id: instances.id }
+}
 const PAYER = '0x00000000000000000000000000000000000000aa'
 
-/** Simulates a database restart under a running process: the connection that holds the lock is closed. */
-const closeLockConnections = () =>
+/** Simulates a database restart under a running process: the connection with the lock and the one with the beat are closed. */
+const closeSessions = () =>
   database.pool.query(
-    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database =
-       (select oid from pg_database where datname = current_database())`,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and (query like '%pg_try_advisory_lock%' or query like '%into instances%') and pid <> pg_backend_pid()`,
   )
 
 test('an owner that loses its lock takes the chain over again with the next of many concurrent requests', async () => {
   const chain = await openChain()
   await chain.announce('http://127.0.0.1:1')
   await chain.mint(PAYER, 5n)
-  await closeLockConnections()
+  await closeSessions()
   await vi.waitUntil(() => !chain.isOwner(), 5_000)
 
   const { balanceOf } = createChainReader(chain)
@@ -62,13 +86,51 @@ test('a process that cannot reach the owner reports it, and a process that may n
 test('a process that fails to build the chain leaves its lock to the others', async () => {
   const failing = new Proxy(database.pool, {
     get: (pool, name) =>
-      name === 'query' || name === 'connect'
-        ? () => Promise.reject(new Error('The journal cannot be read.'))
+      name === 'query'
+        ? (text: string, values: unknown[]) =>
+            /chain_head/.test(text) ? Promise.reject(new Error('It cannot be read.')) : pool.query(text, values)
         : Reflect.get(pool, name),
   })
-  const broken = { pool: failing, connect: database.connect, clock: systemClock, log: silentLog, mayOwn: true }
+  const { instances, leave } = await openSession()
+  const broken = {
+    pool: failing,
+    connect: database.connect,
+    instances,
+    clock: systemClock,
+    log: silentLog,
+    mayOwn: true,
+  }
   await expect(createSharedChain(broken)).rejects.toThrow('The embedded chain cannot read its journal.')
+  await leave()
   const next = await openChain()
   expect(next.isOwner()).toBe(true)
   await next.close()
+})
+
+test('an owner whose beat stands still stops by itself, and another takes the chain over though the lock of the first is held', async () => {
+  const silent = await openChain(true, 600_000)
+  await silent.announce('http://127.0.0.1:1')
+  await silent.mint(PAYER, 7n)
+  const journal = createPostgresJournal(database.pool, silent.id)
+  const { epoch } = await journal.load()
+
+  const { balanceOf } = createChainReader(silent)
+  const next = await openChain()
+  expect(next.isOwner()).toBe(true)
+  expect(silent.isOwner()).toBe(false)
+  await expect(silent.mint(PAYER, 1n)).rejects.toThrow()
+  await expect(balanceOf(USDC, PAYER)).rejects.toThrow()
+  await expect(journal.reserveBlocks(epoch, 1_000_000n)).rejects.toThrow(JournalTakenOver)
+  await expect(journal.load()).rejects.toThrow(JournalTakenOver)
+  expect(await createChainReader(next).balanceOf(USDC, PAYER)).toBe(12n)
+  await next.close()
+  await silent.close()
+})
+
+test('of several processes that find the owner dead one takes the chain over', async () => {
+  const silent = await openChain(true, 600_000)
+  const others = await Promise.all([openChain(), openChain(), openChain()])
+  expect(others.filter((chain) => chain.isOwner())).toHaveLength(1)
+  for (const chain of others) await chain.close()
+  await silent.close()
 })

@@ -1,10 +1,14 @@
 /**
- * The embedded chain runs in one process: the one that holds its lock. The others reach it over that process's RPC, and
- * one of them takes over when the owner is gone. The journal's epoch keeps a former owner from writing.
+ * The embedded chain runs in one process: the holder of its lease. The others reach it over that process's RPC, and one of
+ * them takes over when the holder is dead (see `platform/instances.ts`). The journal's epoch keeps a former holder from
+ * writing, and a process that may be thought dead stops by itself.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import type { Clock } from '../../platform/clock.ts'
+import type { Instances } from '../../platform/instances.ts'
+import { within } from '../../platform/within.ts'
 import { type ChainLog, createEmbeddedChain, type EmbeddedChain } from './embedded-chain.ts'
 import { createPostgresJournal } from './journal.ts'
 import { createRemoteChain } from './remote-chain.ts'
@@ -13,6 +17,7 @@ import { type ChainRequest, ChainUnreachable } from './rpc.ts'
 type Deps = {
   pool: pg.Pool
   connect(): Promise<pg.Client>
+  instances: Pick<Instances, 'id' | 'findDead' | 'isSeenAlive' | 'isCertainlyAlive'>
   clock: Clock
   log: ChainLog
   /** False for a process that does not listen: the others could not reach the chain there. */
@@ -23,14 +28,21 @@ export type SharedChain = {
   request: ChainRequest
   mint(to: Hex, amountMicro: bigint): Promise<Hex>
   isOwner(): boolean
+  /** The process that holds the lease, dead or alive. */
+  findHolder(): Promise<string[]>
   /** Publishes the URL of this process, once it listens, for the other processes. */
   announce(url: string): Promise<void>
   close(): Promise<void>
 }
 
+// Until the release after this one: the owner also holds the lock by which a process of the release before owns the chain.
 const LOCK = `hashtextextended('countersign/embedded-chain', 0)`
+/** How long a start waits for a silent owner to answer, or to be dead. */
+const START_WAIT_MS = 20_000
+const START_RETRY_MS = 200
+const START_PROBE_MS = 1_000
 
-export async function createSharedChain({ pool, connect, clock, log, mayOwn }: Deps): Promise<SharedChain> {
+export async function createSharedChain({ pool, connect, instances, clock, log, mayOwn }: Deps): Promise<SharedChain> {
   let embedded: EmbeddedChain | undefined
   let lockConnection: pg.Client | undefined
   let ownUrl: string | undefined
@@ -38,47 +50,69 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
 
   let takeOverInProgress: Promise<boolean> | undefined
   /** Concurrent requests that find the owner gone share one attempt to take over. */
-  const takeOver = (): Promise<boolean> => {
+  const takeOver = (isUnreachable: boolean): Promise<boolean> => {
     if (!mayOwn || closed) return Promise.resolve(false)
-    takeOverInProgress ??= tryTakeOver().finally(() => {
+    takeOverInProgress ??= tryTakeOver(isUnreachable).finally(() => {
       takeOverInProgress = undefined
     })
     return takeOverInProgress
   }
 
-  /** The lock is held on a dedicated connection: when that closes, this process no longer owns the chain. */
-  const tryTakeOver = async (): Promise<boolean> => {
+  const tryTakeOver = async (isUnreachable: boolean): Promise<boolean> => {
+    if (embedded) return true
+    if (!instances.isCertainlyAlive()) return false
+    const holder = (await readOwner())?.holder ?? null
+    const isFree = holder === null || holder === instances.id
+    if (!isFree && (await instances.findDead([holder])).length === 0) return false
     const client = await connect()
     try {
-      return await takeOverWith(client)
+      const { rows } = await client.query<{ acquired: boolean }>(`select pg_try_advisory_lock(${LOCK}) as acquired`)
+      const hasLock = rows[0]!.acquired
+      // A dead holder that does not answer may keep its lock: its machine is gone or the process is stopped.
+      if ((hasLock || (!isFree && isUnreachable)) && !closed && (await takeLease(holder))) {
+        if (hasLock) watchLock(client)
+        else await client.end()
+        return await openEmbedded()
+      }
+      await client.end()
+      return false
     } catch (error) {
       // A process that cannot build the chain must not keep the others from it.
-      if (lockConnection === client) lockConnection = undefined
+      await stepDown()
       await client.end().catch(() => {})
+      await releaseLease().catch(() => {})
       throw error
     }
   }
 
-  const takeOverWith = async (client: pg.Client): Promise<boolean> => {
-    const { rows } = await client.query<{ acquired: boolean }>(`select pg_try_advisory_lock(${LOCK}) as acquired`)
-    if (!rows[0]!.acquired || closed) {
-      await client.end()
-      return false
-    }
+  /** Of several processes that find the same holder dead, one gets the lease. */
+  const takeLease = async (before: string | null): Promise<boolean> => {
+    const { rows } = await pool.query(
+      `insert into embedded_chain_owner (id, url, holder) values (1, '', $1)
+       on conflict (id) do update set holder = $1 where embedded_chain_owner.holder is not distinct from $2 returning 1`,
+      [instances.id, before],
+    )
+    return rows.length === 1
+  }
+
+  const releaseLease = () =>
+    pool.query('update embedded_chain_owner set holder = null where holder = $1', [instances.id])
+
+  const watchLock = (client: pg.Client) => {
+    lockConnection = client
     client.on('error', () => client.end().catch(() => {}))
     client.on('end', () => {
-      if (lockConnection !== client) return
-      lockConnection = undefined
-      const lostChain = embedded
-      embedded = undefined
-      lostChain?.close().catch(() => {})
+      if (lockConnection === client) stepDown().catch(() => {})
     })
-    lockConnection = client
-    const chain = await createEmbeddedChain({ journal: createPostgresJournal(pool), clock, log })
-    if (lockConnection !== client) {
+  }
+
+  const openEmbedded = async (): Promise<boolean> => {
+    const client = lockConnection
+    const chain = await createEmbeddedChain({ journal: createPostgresJournal(pool, instances.id), clock, log })
+    if (closed || lockConnection !== client) {
       // The lock was lost meanwhile, or this process is being closed.
       await chain.close()
-      await client.end().catch(() => {})
+      await stepDown()
       return false
     }
     embedded = chain
@@ -87,30 +121,53 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
     return true
   }
 
-  const writeOwnerUrl = (url: string) =>
-    pool.query('insert into embedded_chain_owner (id, url) values (1, $1) on conflict (id) do update set url = $1', [
-      url,
-    ])
-
-  const readOwnerUrl = async (): Promise<string> => {
-    const { rows } = await pool.query<{ url: string }>('select url from embedded_chain_owner where id = 1')
-    if (!rows[0]) throw new ChainUnreachable('No process has announced the embedded chain yet.')
-    return rows[0].url
+  const stepDown = async () => {
+    const client = lockConnection
+    const lostChain = embedded
+    lockConnection = undefined
+    embedded = undefined
+    await client?.end().catch(() => {})
+    await lostChain?.close()
   }
 
-  /** Calls the owner; when it cannot be reached and its lock is free, takes the chain over. */
+  /** The chain of this process, unless another may have taken it over. */
+  const ownChain = (): EmbeddedChain | undefined => {
+    if (embedded && (!instances.isCertainlyAlive() || embedded.isTakenOver())) {
+      log.warn({}, 'this process may have lost the embedded chain and no longer answers for it')
+      stepDown().catch(() => {})
+    }
+    return embedded
+  }
+
+  const writeOwnerUrl = (url: string) =>
+    pool.query('update embedded_chain_owner set url = $1 where id = 1 and holder = $2', [url, instances.id])
+
+  const readOwner = async () =>
+    (
+      await pool.query<{ url: string; holder: string | null }>(
+        'select url, holder from embedded_chain_owner where id = 1',
+      )
+    ).rows[0]
+
+  const readOwnerUrl = async (): Promise<string> => {
+    const url = (await readOwner())?.url
+    if (!url) throw new ChainUnreachable('No process has announced the embedded chain yet.')
+    return url
+  }
+
+  /** Calls the owner; when it cannot be reached and is dead, takes the chain over. */
   const callOwner = async <T>(
     onRemote: (url: string) => Promise<T>,
     onEmbedded: (chain: EmbeddedChain) => Promise<T>,
   ): Promise<T> => {
     try {
       const url = await readOwnerUrl()
-      // This process was the last owner and has lost its lock: a request to itself would recurse.
+      // This process was the last owner and has lost the chain: a request to itself would recurse.
       if (url === ownUrl) throw new ChainUnreachable('The next owner of the embedded chain is not known yet.')
       return await onRemote(url)
     } catch (error) {
       if (!(error instanceof ChainUnreachable)) throw error
-      if (await takeOver().catch(() => false)) return onEmbedded(embedded!)
+      if (await takeOver(true).catch(() => false)) return onEmbedded(embedded!)
       throw error
     }
   }
@@ -120,17 +177,43 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
     onRemote: (url: string) => Promise<T>,
   ): Promise<T> => {
     if (closed) throw new ChainUnreachable('The embedded chain is closed.')
-    return embedded ? onEmbedded(embedded) : callOwner(onRemote, onEmbedded)
+    const own = ownChain()
+    return own ? onEmbedded(own) : callOwner(onRemote, onEmbedded)
   }
 
-  await takeOver()
+  const callRemote = (url: string, method: string, params?: readonly unknown[]) =>
+    createRemoteChain({ url: `${url}/api/dev/rpc` }).request(method, params)
+
+  const hasLivingOwner = async (): Promise<boolean> => {
+    const owner = await readOwner()
+    if (owner?.holder && instances.isSeenAlive(owner.holder)) return true
+    if (!owner?.url) return false
+    return within(START_PROBE_MS, callRemote(owner.url, 'eth_chainId', [])).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** After a crash on another machine or container the chain is free when the grace has passed. */
+  const takeOverAtStart = async () => {
+    const endsAt = performance.now() + START_WAIT_MS
+    let isUnreachable = false
+    while (!(await takeOver(isUnreachable)) && mayOwn && performance.now() < endsAt) {
+      if (await hasLivingOwner()) return
+      isUnreachable = true
+      await sleep(START_RETRY_MS)
+    }
+  }
+
+  await takeOverAtStart()
 
   return {
-    isOwner: () => embedded !== undefined,
+    findHolder: async () => [(await readOwner())?.holder ?? []].flat(),
+    isOwner: () => ownChain() !== undefined,
     request: async (method, params) =>
       callChain(
         (chain) => chain.request(method, params),
-        (url) => createRemoteChain({ url: `${url}/api/dev/rpc` }).request(method, params),
+        (url) => callRemote(url, method, params),
       ),
     mint: async (to, amountMicro) =>
       callChain(
@@ -139,14 +222,12 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
       ),
     async announce(url) {
       ownUrl = url
-      if (embedded) await writeOwnerUrl(url)
+      if (ownChain()) await writeOwnerUrl(url)
     },
     async close() {
       closed = true
-      const client = lockConnection
-      lockConnection = undefined
-      await embedded?.close()
-      await client?.end()
+      await stepDown()
+      if (mayOwn) await releaseLease()
     },
   }
 }

@@ -36,6 +36,8 @@ export type BenchmarkDeps = {
   ids: Ids
   /** What this service would measure now: the suite, its lanes and their models. */
   fingerprint?: () => string
+  /** Which of these processes have died. */
+  findDeadInstances?(ids: readonly string[]): Promise<string[]>
 }
 
 export type Benchmark = ReturnType<typeof createBenchmark>
@@ -44,7 +46,16 @@ const MAX_STORED_RESULTS = 20
 const OWN_RUNS_MS = 30 * 24 * 60 * 60 * 1000
 
 /** How the lanes do: on the committed suite, whose results are stored, and in the runs of the tenant that asks. */
-export function createBenchmark({ db, clock, ids, fingerprint }: BenchmarkDeps) {
+export function createBenchmark({ db, clock, ids, fingerprint, findDeadInstances = async () => [] }: BenchmarkDeps) {
+  /** Nobody takes the turn before `until`. */
+  const endTurn = (measured: string, holder: string, until: Date) =>
+    db
+      .updateTable('benchmark_turns')
+      .set({ holder: null, until })
+      .where('fingerprint', '=', measured)
+      .where('holder', '=', holder)
+      .execute()
+
   /** The newest results of the lanes as they are now, or else the newest. */
   const readSuite = async () => {
     const newest = await db
@@ -111,7 +122,15 @@ export function createBenchmark({ db, clock, ids, fingerprint }: BenchmarkDeps) 
       (await db.selectFrom('benchmarks').select('id').where('fingerprint', '=', measured).executeTakeFirst()) !==
       undefined,
 
+    /** A dead process holds no turn any more. */
     async takeTurn(measured: string, holder: string, until: Date, maxAttempts: number): Promise<boolean> {
+      const turn = await db
+        .selectFrom('benchmark_turns')
+        .select('holder')
+        .where('fingerprint', '=', measured)
+        .executeTakeFirst()
+      const dead = turn?.holder ? await findDeadInstances([turn.holder]) : []
+      for (const instance of dead) await endTurn(measured, instance, clock.now())
       const { rows } = await sql<{ acquired: boolean }>`
         select take_benchmark_turn(${measured}, ${holder}, ${clock.now()}, ${until}, ${maxAttempts}) as acquired`.execute(
         db,
@@ -130,14 +149,7 @@ export function createBenchmark({ db, clock, ids, fingerprint }: BenchmarkDeps) 
       return numUpdatedRows > 0n
     },
 
-    /** Nobody takes the turn before `until`. */
-    endTurn: (measured: string, holder: string, until: Date) =>
-      db
-        .updateTable('benchmark_turns')
-        .set({ holder: null, until })
-        .where('fingerprint', '=', measured)
-        .where('holder', '=', holder)
-        .execute(),
+    endTurn,
   }
 }
 

@@ -7,6 +7,7 @@ import {
   claimDueSettlements,
   deleteExpiredKeys,
   deleteOldUnanswered,
+  findInstancesOfOpenRuns,
   findOpenRun,
   findOrphanedRuns,
   type OpenRunRow,
@@ -66,8 +67,10 @@ export function createReconciler(deps: RunDeps) {
      * taken over while there is time. A run with a result is left to `sweepSettlements`, which is told that it is due.
      */
     async sweepOrphans(): Promise<number> {
-      await releaseOrphanedSettlements(deps.db, deps.instance, deps.clock.now(), MAX_RELEASED)
-      const rows = await findOrphanedRuns(deps.db, deps.instance, deps.clock.now(), BATCH_SIZE)
+      const dead = await deps.findDeadInstances(await findInstancesOfOpenRuns(deps.db))
+      if (dead.length > 0)
+        await releaseOrphanedSettlements(deps.db, deps.instance, dead, deps.clock.now(), MAX_RELEASED)
+      const rows = await findOrphanedRuns(deps.db, dead, deps.clock.now(), BATCH_SIZE)
       await Promise.all(rows.map(takeOverOrFinish))
       return rows.length
     },

@@ -29,6 +29,8 @@ export type RunDeps = {
   metrics: Metrics
   /** The name of this process; its runs are taken over when it dies. */
   instance: string
+  /** Which of these processes have died. */
+  findDeadInstances(ids: readonly string[]): Promise<string[]>
   publicUrl: () => string
   /** How long a lane may work on a run, unless the lane has a deadline of its own. */
   deadlineSeconds: number

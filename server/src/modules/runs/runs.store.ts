@@ -210,18 +210,22 @@ export const scheduleChainCheck = (tx: Tx, settlementId: string, at: Date | null
     .where('state', '=', 'failed')
     .execute()
 
-/** The processes that left open runs in these states and have died: the database drops a process's advisory lock with its connection. */
-const deadInstances = (instance: string, state: 'executing' | 'settling') => sql`
-  select instance from (select distinct instance from open_runs where state = ${state} and instance <> ${instance}) i
-  where not exists (
-    select 1 from pg_locks where locktype = 'advisory' and granted
-      and ((classid::bigint << 32) | objid::bigint) = hashtextextended('instance:' || instance, 0))`
+/** The processes with open runs, dead or alive. */
+export async function findInstancesOfOpenRuns(tx: Tx): Promise<string[]> {
+  const { rows } = await sql<{ instance: string }>`
+    select distinct instance from open_runs where state in ('executing', 'settling')`.execute(tx)
+  return rows.map((row) => row.instance)
+}
 
 /** Runs without a stored result that are past their deadline, or whose process has died. */
-export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRows: number): Promise<OpenRunRow[]> {
+export async function findOrphanedRuns(
+  tx: Tx,
+  deadInstances: readonly string[],
+  at: Date,
+  maxRows: number,
+): Promise<OpenRunRow[]> {
   const { rows } = await sql<OpenRunRow>`
-    with dead as materialized (${deadInstances(instance, 'executing')})
-    select * from open_runs where state = 'executing' and (instance in (select instance from dead) or deadline_at < ${at})
+    select * from open_runs where state = 'executing' and (instance = any(${deadInstances}) or deadline_at < ${at})
     order by id limit ${maxRows}`.execute(tx)
   return rows
 }
@@ -261,14 +265,19 @@ export async function takeOverRun(
  * Makes settlements that died with their process due now, once: the run then belongs to this process, and later attempts
  * follow its lease and back-off. One whose outcome is already known to be unknown keeps its back-off. Their callers have no answer.
  */
-export async function releaseOrphanedSettlements(tx: Tx, instance: string, at: Date, maxRows: number): Promise<void> {
+export async function releaseOrphanedSettlements(
+  tx: Tx,
+  instance: string,
+  deadInstances: readonly string[],
+  at: Date,
+  maxRows: number,
+): Promise<void> {
   await sql`
-    with dead as materialized (${deadInstances(instance, 'settling')}),
-    released as (
+    with released as (
       update open_runs set instance = ${instance}, next_attempt_at = ${at}
       where id in (
         select id from open_runs
-        where state = 'settling' and payment_state = 'pending' and next_attempt_at > ${at} and instance in (select instance from dead)
+        where state = 'settling' and payment_state = 'pending' and next_attempt_at > ${at} and instance = any(${deadInstances})
         order by id limit ${maxRows} for update skip locked)
       returning id, tenant_id, payer, request_hash)
     insert into unanswered_payments (run_id, tenant_id, payer, request_hash, created_at)

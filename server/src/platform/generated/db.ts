@@ -333,6 +333,7 @@ export type Decisions = {
 export type EmbeddedChainOwner = {
   id: number
   url: string
+  holder: string | null
 }
 
 export type EncryptionCanary = {
@@ -493,6 +494,17 @@ export type IdempotencyAnswers = {
   status: number
   answer: string
   expires_at: Date
+}
+
+export type Instances = {
+  id: string
+  beat: bigint
+  host: string
+  pid: number
+  machine: string | null
+  pid_started: string | null
+  schema_version: number | null
+  started_at: Generated<Date>
 }
 
 export type Journal = {
@@ -1368,6 +1380,7 @@ export type DB = {
   frozen_agents: FrozenAgents
   governance_versions: GovernanceVersions
   idempotency_answers: IdempotencyAnswers
+  instances: Instances
   journal: Journal
   lane_hours: LaneHours
   lane_receipts: LaneReceipts
