@@ -228,7 +228,10 @@ describe('SQL', () => {
 
 test('nothing asks for the locks of other sessions: under a pooler or after a failover they say nothing about processes', () => {
   const files = [...sources('server/src'), ...readdirSync(join(root, 'server/sql')).map((name) => `server/sql/${name}`)]
-  const asking = files.filter((path) => /\bpg_locks\b/.test(readFileSync(join(root, path), 'utf8')))
+  // A session may ask for its own, as the plan of a migration does.
+  const asking = files.filter((path) =>
+    /\bpg_locks\b(?![^;]{0,200}pid = pg_backend_pid\(\))/.test(readFileSync(join(root, path), 'utf8')),
+  )
   expect(asking).toEqual([])
 })
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createBeatObserver } from './beat-observer.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db.ts'
+import { SCHEMA_VERSION } from './generated/schema-version.ts'
 import { describeThisProcess, hasEnded, type LocalProcess } from './local-process.ts'
 import type { Log } from './log.ts'
 import { createNotifications, type Notifications } from './notifications.ts'
@@ -70,7 +71,7 @@ export async function createInstances({
     const connection = session.connectionCount()
     const sentAt = performance.now()
     beat += 1
-    const values = [id, beat, self.host, self.pid, self.machine, self.pid_started]
+    const values = [id, beat, self.host, self.pid, self.machine, self.pid_started, SCHEMA_VERSION]
     const rows = await session.query<Row>(BEAT, values, graceMs)
     acknowledgedAt = sentAt
     if (session.connectionCount() === connection)
@@ -162,7 +163,7 @@ export async function openInstances(
 /** One statement writes the own beat and reads all others. */
 const BEAT = `
   with own as (
-    insert into instances (id, beat, host, pid, machine, pid_started) values ($1, $2, $3, $4, $5, $6)
+    insert into instances (id, beat, host, pid, machine, pid_started, schema_version) values ($1, $2, $3, $4, $5, $6, $7)
     on conflict (id) do update set beat = excluded.beat)
   select id, beat, host, pid, machine, pid_started from instances where id <> $1 order by id limit ${MAX_INSTANCES}`
 

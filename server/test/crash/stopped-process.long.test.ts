@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -24,7 +25,9 @@ beforeAll(async () => {
   database = await createTestDatabase()
   front = await startService({ databaseUrl: database.url, env: { ...secrets, BACKGROUND_WORK: 'off' } })
 }, 60_000)
+const children: ChildProcess[] = []
 afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL')
   await front?.close()
   await database?.drop()
 })
@@ -41,12 +44,9 @@ async function pay(payer: Payer, task: string) {
 const isStopped = ({ child }: Stopping) => /\) T /.test(readFileSync(`/proc/${child.pid}/stat`, 'utf8'))
 
 const readRun = async (task: string) =>
-  (
-    await front.service.database.pool.query(
-      `select id, state, instance from runs left join open_runs using (id, state) where runs.request->>'task' = $1`,
-      [task],
-    )
-  ).rows[0] as { id: string; state: string; instance: string | null } | undefined
+  (await front.service.database.pool.query(`select id, state from runs where request->>'task' = $1`, [task])).rows[0] as
+    | { id: string; state: string }
+    | undefined
 
 /** Starts a process that stops at the step, gives it a run, lets `front` end that run, and lets the process go on. */
 async function stopAt(step: string, headers: Record<string, string> = {}) {
@@ -56,6 +56,7 @@ async function stopAt(step: string, headers: Record<string, string> = {}) {
     COUNTERSIGN_STOP_AT: step,
     BACKGROUND_WORK: 'off',
   })
+  children.push(stopping.child)
   const payer = await front.payer(1)
   const task = `Stop at ${step} ${JSON.stringify(headers)}.`
   const { body, payment } = await pay(payer, task)

@@ -1,7 +1,7 @@
 /**
  * The embedded chain runs in one process: the holder of its lease. The others reach it over that process's RPC, and one of
  * them takes over when the holder is dead (see `platform/instances.ts`). The journal's epoch keeps a former holder from
- * writing, and a process that may be thought dead stops by itself.
+ * writing, and a process that may be thought dead reads the lease before it answers.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
@@ -130,13 +130,15 @@ export async function createSharedChain({ pool, connect, instances, clock, log, 
     await lostChain?.close()
   }
 
-  /** The chain of this process, unless another may have taken it over. */
-  const ownChain = (): EmbeddedChain | undefined => {
-    if (embedded && (!instances.isCertainlyAlive() || embedded.isTakenOver())) {
-      log.warn({}, 'this process may have lost the embedded chain and no longer answers for it')
-      stepDown().catch(() => {})
-    }
-    return embedded
+  const isCertainlyOwner = () => embedded !== undefined && instances.isCertainlyAlive() && !embedded.isTakenOver()
+
+  /** The chain of this process. When others may think this process dead, the lease is read first. */
+  const findOwnChain = async (): Promise<EmbeddedChain | undefined> => {
+    if (!embedded || isCertainlyOwner()) return embedded
+    if (!embedded.isTakenOver() && (await readOwner())?.holder === instances.id) return embedded
+    log.warn({}, 'another process has taken the embedded chain over')
+    stepDown().catch(() => {})
+    return undefined
   }
 
   const writeOwnerUrl = (url: string) =>
@@ -172,12 +174,12 @@ export async function createSharedChain({ pool, connect, instances, clock, log, 
     }
   }
 
-  const callChain = <T>(
+  const callChain = async <T>(
     onEmbedded: (chain: EmbeddedChain) => Promise<T>,
     onRemote: (url: string) => Promise<T>,
   ): Promise<T> => {
     if (closed) throw new ChainUnreachable('The embedded chain is closed.')
-    const own = ownChain()
+    const own = await findOwnChain()
     return own ? onEmbedded(own) : callOwner(onRemote, onEmbedded)
   }
 
@@ -209,7 +211,7 @@ export async function createSharedChain({ pool, connect, instances, clock, log, 
 
   return {
     findHolder: async () => [(await readOwner())?.holder ?? []].flat(),
-    isOwner: () => ownChain() !== undefined,
+    isOwner: isCertainlyOwner,
     request: async (method, params) =>
       callChain(
         (chain) => chain.request(method, params),
@@ -222,7 +224,7 @@ export async function createSharedChain({ pool, connect, instances, clock, log, 
       ),
     async announce(url) {
       ownUrl = url
-      if (ownChain()) await writeOwnerUrl(url)
+      if (mayOwn) await writeOwnerUrl(url)
     },
     async close() {
       closed = true
