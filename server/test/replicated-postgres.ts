@@ -91,7 +91,9 @@ export async function startReplicatedPostgres({
     for (const standby of others) await standby.start()
     if (others.length > 0) await awaitStandbys(primary, others.length)
     // Created before anything waits for it, because the owner of the tables must not be a superuser.
-    await primary.query(`create role countersign login createrole; create database countersign owner countersign`)
+    await primary.query(
+      `set synchronous_commit = remote_apply; create role countersign login createrole; create database countersign owner countersign`,
+    )
   } catch (error) {
     await close()
     throw error

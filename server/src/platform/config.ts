@@ -1,3 +1,5 @@
+import { InvalidDatabaseUrl, splitDatabaseUrl } from './database-url.ts'
+
 /**
  * All settings, for the start of the service, `/api/env-check` and `docs/settings.md`.
  * An invalid value stops the start with a message that names the variable.
@@ -54,6 +56,16 @@ const webAddress =
       reject(`an address that starts with ${schemes.join('://, ')}://`)
     return value.replace(/\/+$/, '')
   }
+
+const databaseAddress = (value: string) => {
+  try {
+    splitDatabaseUrl(value)
+  } catch (error) {
+    if (!(error instanceof InvalidDatabaseUrl)) throw error
+    reject(error.message)
+  }
+  return value.replace(/\/+$/, '')
+}
 
 const webAddresses = (value: string) => list(value).map(webAddress('http', 'https'))
 
@@ -234,8 +246,9 @@ export const settings = {
   }),
   DATABASE_URL: optional({
     group: 'database',
-    about: 'your PostgreSQL; without it the embedded one runs',
-    parse: webAddress('postgres', 'postgresql'),
+    about:
+      'your PostgreSQL; without it the embedded one runs. Several hosts, separated by commas, are nodes of one cluster, of which the primary is used: `postgres://user:password@host1:5432,host2:5432/countersign?target_session_attrs=read-write`',
+    parse: databaseAddress,
     secret: true,
     production: true,
   }),
@@ -243,7 +256,7 @@ export const settings = {
     group: 'database',
     about:
       'address of the same database without a transaction pooler, for what needs a session: LISTEN, migrations and leases; DATABASE_URL when absent',
-    parse: webAddress('postgres', 'postgresql'),
+    parse: databaseAddress,
     secret: true,
   }),
   DATABASE_POOL: setting({

@@ -1,9 +1,15 @@
 import { type DatabaseConnection, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { isUnavailable } from './database-errors.ts'
+import { splitDatabaseUrl } from './database-url.ts'
 import type { DB } from './generated/db.ts'
 import { watchForHungServer } from './hung-database.ts'
 import type { Log } from './log.ts'
+import { createPrimary, type SyncReplication } from './primary.ts'
+import { createClientClass, createPrimaryPool } from './primary-pool.ts'
 import { scopeConnection } from './tenant-reads.ts'
+
+export { isOutcomeUnknown, isUnavailable } from './database-errors.ts'
 
 export type Db = Kysely<DB>
 /** The first argument of every store function: the database or a transaction. */
@@ -23,6 +29,10 @@ export type Database = {
   connect(): Promise<pg.Client>
   /** From now on a tenant's reading requests see its own rows only; after the migrations have made the role. */
   secureReads(): void
+  /** Whether a commit waits for another server; undefined before the first connection. */
+  waitsForStandby(): boolean | undefined
+  /** How many commits no standby has confirmed, because their wait was cancelled. */
+  unknownCommits(): number
   close(): Promise<void>
 }
 
@@ -41,43 +51,80 @@ export type DatabaseOptions = {
   direct?: Connection | undefined
   statementTimeoutMs?: number
   lockTimeoutMs?: number
+  /** How long a commit may wait for its standby before its outcome counts as unknown. */
+  commitWaitMs?: number
+  /** `required` refuses a server whose commits wait for no other. */
+  syncReplication?: SyncReplication
 }
 
 const STATEMENT_TIMEOUT_MS = 30_000
 const LOCK_TIMEOUT_MS = 20_000
+const COMMIT_WAIT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 5_000
 
 export function openDatabase(connection: Connection, options: DatabaseOptions): Database {
-  const address = toAddress(connection)
+  const { log, syncReplication = 'preferred' } = options
+  const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
+  const common = { types, application_name: 'countersign', connectionTimeoutMillis: CONNECT_TIMEOUT_MS }
+  const addresses = toAddresses(connection)
+  let unknownCommits = 0
+  const limits = {
+    commitWaitMs: options.commitWaitMs ?? COMMIT_WAIT_MS,
+    onUnknownCommit: () => {
+      unknownCommits += 1
+    },
+  }
+  const createProbe = (address: pg.ClientConfig) => {
+    const client = new pg.Client({ ...address, ...common })
+    client.on('error', (error) => log.debug({ err: error }, 'the search for a primary lost a connection'))
+    return client
+  }
+  const primary = createPrimary({ addresses, createClient: createProbe, syncReplication, log })
   const settings: pg.PoolConfig = {
-    ...address,
-    types,
+    ...common,
     max: options.max,
-    application_name: 'countersign',
-    connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
     // Below the statement's, so that an answer names the lock and is retried.
     lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: 30_000,
   }
-  // An 'error' event without a listener would end the process when the connection of a checked-out client is lost.
-  const logErrors = (client: pg.ClientBase) =>
-    client.on('error', (error) => options.log.debug({ err: error }, 'a database connection in use was lost'))
-  const pool = new pg.Pool(settings)
-  pool.on('connect', logErrors)
-  pool.on('error', (error) => options.log.warn({ err: error }, 'an idle database connection was lost'))
+  const pool = createPrimaryPool(settings, primary, createClientClass(primary, { ...limits, statementTimeoutMs }))
+  pool.on('error', (error) => log.debug({ err: error }, 'an idle database connection was lost'))
   let secured = false
   const onCreateConnection = async (connection: DatabaseConnection) => scopeConnection(connection, () => secured)
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool, onCreateConnection }) })
-  const connectTo = async (target: pg.ClientConfig) => {
-    const client = new pg.Client({ ...target, types, application_name: 'countersign', connectionTimeoutMillis: 5_000 })
-    logErrors(client)
+  // Without the pool's limits: migrations and LISTEN may wait and work as long as they need.
+  const SessionClient = createClientClass(primary, { ...limits, statementTimeoutMs: undefined })
+  const connectTo = async (address: pg.ClientConfig) => {
+    const client = new SessionClient({ ...address, ...common })
+    try {
+      await client.connect()
+      await primary.check(client)
+      return client
+    } catch (error) {
+      client.end().catch(() => {})
+      throw error
+    }
+  }
+  const connect = async () => {
+    const admission = await primary.admit(primary.patienceMs())
+    if (!options.direct) return connectTo(admission.address)
+    const failures: unknown[] = []
+    for (const address of toAddresses(options.direct))
+      try {
+        return await connectTo(address)
+      } catch (error) {
+        failures.push(error)
+      }
+    throw failures.find((error) => !isUnavailable(error)) ?? failures[0]
+  }
+  const probe = async () => {
+    const client = createProbe(primary.currentAddress())
     await client.connect()
     return client
   }
-  // Without the pool's limits: migrations and LISTEN may wait and work as long as they need.
-  const connect = () => connectTo(toAddress(options.direct ?? connection))
-  const stopWatching = watchForHungServer(pool, () => connectTo(address), options.log)
+  const stopWatching = watchForHungServer(pool, probe, log)
   return {
     db,
     pool,
@@ -85,8 +132,11 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
       secured = true
     },
     connect,
+    waitsForStandby: primary.waitsForStandby,
+    unknownCommits: () => unknownCommits,
     async close() {
       stopWatching()
+      primary.close()
       // Kysely ends the pool only if it has used it.
       await db.destroy()
       if (!pool.ending) await pool.end()
@@ -94,16 +144,7 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
   }
 }
 
-const toAddress = (connection: Connection): pg.ClientConfig =>
-  typeof connection === 'string' ? { connectionString: connection } : connection
-
-/** Whether a later attempt may succeed: lost connections, restarts, exhausted resources and locks held too long, by SQLSTATE or Node's code. */
-export function isUnavailable(error: unknown): boolean {
-  const code = (error as { code?: unknown })?.code
-  if (typeof code !== 'string')
-    return (
-      error instanceof Error &&
-      /timeout exceeded when trying to connect|Connection terminated|not queryable/.test(error.message)
-    )
-  return /^(08|53|55P03|57|ECONN|ENOENT|EPIPE|ETIMEDOUT)/.test(code)
-}
+const toAddresses = (connection: Connection): pg.ClientConfig[] =>
+  typeof connection === 'string'
+    ? splitDatabaseUrl(connection).map((connectionString) => ({ connectionString }))
+    : [connection]

@@ -27,6 +27,8 @@ declare module 'fastify' {
     fromAnyOrigin?: boolean
     /** Public evidence that pages of any origin may fetch (CORS); it never depends on a credential. */
     evidence?: boolean
+    /** A GET that writes, so that it is not repeated when its connection to the database is lost. */
+    writes?: boolean
   }
   interface FastifyRequest {
     caller: Caller

@@ -6,7 +6,7 @@ import fastify, { type FastifyReply, type FastifyRequest, type preValidationHook
 import { type Authenticate, type Caller, guest, type KeyScope, requireScope, requireTenant } from './auth-context.ts'
 import { limitedAddress } from './client-network.ts'
 import type { Clock } from './clock.ts'
-import { isUnavailable } from './db.ts'
+import { isOutcomeUnknown, isUnavailable } from './db.ts'
 import { createDrain, type Drain } from './drain.ts'
 import type { App } from './http-app.ts'
 import { HEADER_LIMIT, sendClientError } from './http-client-errors.ts'
@@ -89,6 +89,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   queuePipelinedRequests(app.server as Server)
   useStrictBodies(app)
   useValidators(app)
+  repeatReads(app)
   const takeTurn: TakeTurn = deps.queues ? useTurns(app, deps.queues) : (_request, _reply, begin) => begin()
   const methods = createMethodIndex(app)
   app.decorateRequest<Caller | null>('caller', null)
@@ -196,6 +197,22 @@ function useStrictBodies(app: App) {
       done()
     }
     route.preValidation = [useEmptyBody, ...[route.preValidation ?? []].flat()]
+  })
+}
+
+/** A read whose connection was lost is done once more, on a connection to the server that is the primary by then. */
+function repeatReads(app: App) {
+  app.addHook('onRoute', (route) => {
+    if (route.method !== 'GET' || route.config?.writes) return
+    const { handler } = route
+    route.handler = function (request, reply) {
+      const result: unknown = handler.call(this, request, reply)
+      if (!(result instanceof Promise)) return result
+      return result.catch((error) => {
+        if (!isOutcomeUnknown(error) || reply.sent) throw error
+        return handler.call(this, request, reply)
+      })
+    }
   })
 }
 
@@ -380,7 +397,7 @@ type FastifyErrorLike = {
 }
 
 function sendProblem(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const problem = error instanceof Problem ? error : toProblem(error as FastifyErrorLike)
+  const problem = error instanceof Problem ? error : toProblem(error as FastifyErrorLike, request.method)
   const { status, code, retryable, retryAfterSeconds, details, nextAction, expected, extra } = problem.options
   // `planned` and `not_configured` are expected responses, not failures.
   if (status >= 500 && !expected && code !== 'planned' && code !== 'not_configured')
@@ -404,7 +421,11 @@ function sendProblem(log: Log, error: unknown, request: FastifyRequest, reply: F
     )
 }
 
-function toProblem(error: FastifyErrorLike): Problem {
+const NOTHING_DONE = 'The database cannot be reached at the moment; nothing was done.'
+const OUTCOME_UNKNOWN =
+  'The database was lost before it confirmed this request, so it may have been done. Send it again with the same Idempotency-Key or payment, or look first.'
+
+function toProblem(error: FastifyErrorLike, method: string): Problem {
   if (error.validation)
     return invalid(validationMessage(error.validation, error.validationContext), validationDetails(error.validation))
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
@@ -412,7 +433,7 @@ function toProblem(error: FastifyErrorLike): Problem {
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Problem('error', 'Send the body as application/json.', { status: 415, code: 'unsupported_media_type' })
   if (isUnavailable(error))
-    return new Problem('error', 'The database cannot be reached at the moment; nothing was done.', {
+    return new Problem('error', isOutcomeUnknown(error) && method !== 'GET' ? OUTCOME_UNKNOWN : NOTHING_DONE, {
       status: 503,
       code: 'unavailable',
       retryable: true,

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Log } from './log.ts'
+import type { WatchedClient } from './primary-pool.ts'
 
 /**
  * Notices a database server that accepts everything and answers nothing (stopped, swapped out, its disk gone). A query on
@@ -22,12 +23,26 @@ export function watchForHungServer(pool: pg.Pool, connect: () => Promise<pg.Clie
   pool.on('release', (_error, client) => void inUse.delete(client))
   pool.on('remove', (client) => void inUse.delete(client))
   let probing = false
+  let checkedAt = performance.now()
 
   const findSuspects = (since: number) =>
     [...inUse].filter(([, acquiredAt]) => acquiredAt <= since).map(([client]) => client)
 
+  /** A statement has a time limit on the server, but not its commit, which may wait for a standby for ever. */
+  const giveUpCommits = (now: number) => {
+    const isLate = now - checkedAt > CHECK_MS + MAX_TIMER_LAG_MS
+    checkedAt = now
+    // The answer may have arrived while this process was blocked.
+    if (isLate) return
+    const overdue = [...inUse.keys()].filter((client) => ((client as WatchedClient).giveUpAt ?? now) < now)
+    if (overdue.length === 0) return
+    log.error({ connections: overdue.length }, 'Commits wait for a standby too long: their outcome is unknown.')
+    for (const client of overdue) (client as unknown as Destroyable).connection?.stream?.destroy()
+  }
+
   const check = async () => {
     const startedAt = performance.now()
+    giveUpCommits(startedAt)
     if (probing || findSuspects(startedAt - SUSPICIOUS_MS).length === 0) return
     probing = true
     try {

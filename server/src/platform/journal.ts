@@ -41,6 +41,10 @@ export type JournalConsumer = {
   isDue?(): boolean
   /** `rows` have the column and are in the order of the journal. Throws `BatchTooLargeError` when it wants fewer of them. */
   process(tx: Tx, rows: JournalRow[]): Promise<void>
+  /** Called when the commit of what `process` wrote was confirmed. When it fails, `isDue` must ask for another call. */
+  afterCommit?(db: Db): Promise<void>
+  /** Called when this process has taken the sequencer's lease. */
+  onLease?(): void
 }
 
 /** `rows` is how many rows of this batch would have been few enough. */
@@ -117,8 +121,24 @@ export function createJournalTask({
   }
 
   let from = 0n
+  let processed: JournalConsumer[] = []
   return {
     name: 'journal',
+
+    onLease() {
+      for (const consumer of consumers) consumer.onLease?.()
+    },
+
+    async afterCommit(db) {
+      for (const consumer of processed.splice(0)) {
+        try {
+          await consumer.afterCommit?.(db)
+        } catch (error) {
+          if (isUnavailable(error)) throw error
+          leaveOut(consumer, error)
+        }
+      }
+    },
 
     async hasWork(db) {
       const active = consumers.filter(isActive)
@@ -129,12 +149,14 @@ export function createJournalTask({
 
     async processBatch(tx) {
       const active = consumers.filter(isActive)
+      processed = []
       const rows = await takeRows(tx, { from, limit, active, kept: keptColumns(active) })
       for (const consumer of active) {
         const own = rows.filter((row) => row[consumer.column] !== null)
         if (own.length === 0 && !consumer.isDue?.()) continue
         try {
           await consumer.process(tx, own)
+          processed.push(consumer)
           backoffs.delete(consumer.column)
         } catch (error) {
           if (isUnavailable(error)) throw error

@@ -16,6 +16,10 @@ export type SequencedTask = {
    * be waiting: after false, what comes later is left to the next run, so that it shares a batch with others.
    */
   processBatch(tx: Tx): Promise<boolean>
+  /** Called when the commit of a batch was confirmed: what is signed for readers is signed here. */
+  afterCommit?(db: Db): Promise<void>
+  /** Called when this process has taken the lease: another one may have died between a commit and what follows it. */
+  onLease?(): void
   /** Called after each run of the process that holds the lease, outside any transaction. */
   maintain?(db: Db): Promise<void>
 }
@@ -58,8 +62,11 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 5_000, idl
 
   /** Processes what is waiting; false when another process holds the lease. */
   const runOnce = async (): Promise<boolean> => {
-    epoch ??= await acquireLease(db, instance, leaseMs)
-    if (epoch === undefined) return false
+    if (epoch === undefined) {
+      epoch = await acquireLease(db, instance, leaseMs)
+      if (epoch === undefined) return false
+      for (const task of tasks) task.onLease?.()
+    }
     wasBusy = false
     try {
       for (let batches = 0; batches < MAX_BATCHES_PER_RUN; batches += 1) if (!(await processTasks(epoch))) break
@@ -84,6 +91,7 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 5_000, idl
         if (!(await task.hasWork(db))) continue
         wasBusy = true
         if (await withLease(leaseEpoch, (tx) => task.processBatch(tx))) hasMore = true
+        await task.afterCommit?.(db)
         backoffs.delete(task.name)
       } catch (error) {
         if (error instanceof BatchWithdrawn) {

@@ -98,6 +98,13 @@ test('two sequencers whose leader is killed again and again leave no gap and no 
     return Number(rows[0]!.count)
   }
   await expect.poll(countQueued, { timeout: 30_000 }).toBe(0)
+  // A tree is signed after its commit, by the process that numbered it or by its successor.
+  const countEntries = async () => {
+    const { rows } = await sql<{ count: string }>`select count(*) from log_entries`.execute(fixture.db)
+    return Number(rows[0]!.count)
+  }
+  const isSigned = async () => parseCheckpoint(await fixture.log.checkpoint())?.size === (await countEntries())
+  await expect.poll(isSigned, { timeout: 30_000 }).toBe(true)
   for (const candidate of processes) await candidate.kill()
 
   const { rows } = await sql<{ log_index: bigint; body: string }>`

@@ -8,7 +8,10 @@ const tags = ['Brokerage']
 
 /** `/api/rh/auth…`: open by default; in strict mode they require a key with the scope `control`. */
 export function rhAuthRoutes(app: App, rhAuth: RhAuth) {
-  const config: FastifyContextConfig = rhAuth.strict ? { auth: 'tenant', scope: 'control' } : { auth: 'none' }
+  const config: FastifyContextConfig = {
+    writes: true,
+    ...(rhAuth.strict ? { auth: 'tenant', scope: 'control' } : { auth: 'none' }),
+  }
 
   app.get(
     '/api/rh/auth',

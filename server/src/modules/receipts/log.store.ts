@@ -3,19 +3,20 @@ import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { StoredTile } from './inclusion-proofs.ts'
 
-/** The newest checkpoint, and what witnesses added to it. */
+/** The newest checkpoint that was signed, and what witnesses added to it. */
 export type LogHead = { origin: string; size: number; root: Buffer; note: string; cosignatures: string }
 
 export async function readHead(tx: Tx): Promise<LogHead | undefined> {
   const { rows } = await sql<Omit<LogHead, 'size'> & { size: bigint }>`
     select origin, size, root, note,
            (select coalesce(string_agg(line, '' order by witness), '') from log_cosignatures cosignature where cosignature.size = head.size) as cosignatures
-    from log_head head
+    from log_head head where note <> ''
   `.execute(tx)
   return rows[0] && { ...rows[0], size: Number(rows[0].size) }
 }
 
 type AppendState = {
+  /** The tree as it was last written, and the newest signed checkpoint, which may be of a smaller one. */
   head: Pick<LogHead, 'root' | 'note'> | undefined
   size: number
   tiles: StoredTile[]
@@ -36,16 +37,21 @@ export async function readAppendState(tx: Tx, ids: readonly string[]): Promise<A
     bytes: Buffer
     leaves: Buffer
   }>`
+    with head as (
+      -- A process of an earlier release writes only the signed checkpoint.
+      select note, greatest(size, appended_size) as size, case when appended_size > size then appended_root else root end as root
+      from log_head
+    )
     select head.size, head.root, head.note, tile.level, tile.index, tile.bytes, waiting.leaves
     from (
       select coalesce(string_agg(sha256('\\x00'::bytea || convert_to(receipt.body, 'UTF8')), '' order by listed.place), '') as leaves
       from unnest(${ids}::text[]) with ordinality as listed (id, place) join receipts receipt on receipt.id = listed.id
     ) waiting
-    left join log_head head on true
+    left join head on true
     left join (
       select part.level, part.index, string_agg(part.bytes, '' order by part.part) as bytes
-      from log_head cross join generate_series(0, 6) as last_level
-      join log_tiles part on part.level = last_level and part.index = log_head.size >> (8 * (last_level + 1))
+      from head cross join generate_series(0, 6) as last_level
+      join log_tiles part on part.level = last_level and part.index = head.size >> (8 * (last_level + 1))
       group by part.level, part.index
     ) tile on true
   `.execute(tx)
@@ -74,12 +80,12 @@ export type Append = {
   ids: readonly string[]
   /** What the tiles grew by. */
   parts: readonly TilePart[]
-  head: Omit<LogHead, 'cosignatures'>
+  tree: Pick<LogHead, 'origin' | 'size' | 'root'>
   at: Date
 }
 
-/** Writes receipts' places, what the tiles grew by and the new head in one statement, and adds to the sums of the lanes. */
-export async function writeAppend(tx: Tx, { first, ids, parts, head, at }: Append) {
+/** Writes receipts' places, what the tiles grew by and the new tree in one statement, and adds to the sums of the lanes. */
+export async function writeAppend(tx: Tx, { first, ids, parts, tree, at }: Append) {
   const column = <K extends keyof TilePart>(name: K) => parts.map((part) => part[name])
   await sql`
     with placed as (
@@ -89,13 +95,27 @@ export async function writeAppend(tx: Tx, { first, ids, parts, head, at }: Appen
       insert into log_tiles (level, index, part, bytes)
       select * from unnest(${column('level')}::int[], ${column('index')}::bigint[], ${column('part')}::int[], ${column('bytes')}::bytea[])
       on conflict (level, index, part) do update set bytes = excluded.bytes
-    ), published as (
-      insert into log_head (id, origin, size, root, note, updated_at)
-      values (1, ${head.origin}, ${head.size}, ${head.root}, ${head.note}, ${at})
-      on conflict (id) do update set size = excluded.size, root = excluded.root, note = excluded.note, updated_at = excluded.updated_at
+    ), appended as (
+      insert into log_head (id, origin, size, root, note, appended_size, appended_root, updated_at)
+      values (1, ${tree.origin}, 0, sha256(''), '', ${tree.size}, ${tree.root}, ${at})
+      on conflict (id) do update set appended_size = excluded.appended_size, appended_root = excluded.appended_root
     )
     select fold_lane_receipts(${ids}::text[])
   `.execute(tx)
+}
+
+/**
+ * Publishes the signed checkpoint of a tree whose commit was confirmed; false when the log does not hold that tree. The
+ * commit waits for nobody: a checkpoint that is lost is signed again, which gives the same signature.
+ */
+export async function publishHead(db: Tx, { size, root, note }: Pick<LogHead, 'size' | 'root' | 'note'>, at: Date) {
+  const { numAffectedRows } = await sql`
+    update log_head set size = ${size}, root = ${root}, note = ${note}, updated_at = ${at}
+    where id = 1 and size <= ${size} and set_config('synchronous_commit', 'off', true) is not null
+      and case when appended_size > size then appended_size else size end >= ${size}
+      and case when appended_size = ${size} then appended_root = ${root} when size = ${size} then root = ${root} else true end
+  `.execute(db)
+  return numAffectedRows === 1n
 }
 
 export async function readTiles(tx: Tx, tiles: readonly Tile[]): Promise<StoredTile[]> {

@@ -31,6 +31,7 @@ import { createInclusionProofs, type StoredTile } from './inclusion-proofs.ts'
 import {
   type LogHead,
   partsSince,
+  publishHead,
   readAppendState,
   readCosignatures,
   readEntries,
@@ -82,6 +83,8 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses, p
     formatVerifierKey({ name: origin, type: NOTE_ED25519, publicKey }),
   )
   const hasQuorum = policy !== undefined && policy.quorum !== NO_QUORUM
+  /** Written in the transaction under way, or committed and not signed yet. */
+  let unsigned: { size: number; root: Uint8Array; newestNote: string | undefined } | undefined
   let hasSigned = false
 
   const noteOf = (size: number, root: Uint8Array): string => {
@@ -128,8 +131,11 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses, p
   const consumer: JournalConsumer = {
     name: 'receipt log',
     column: 'receipt_id',
-    // The first pass of a process runs even without receipts, because the keys may be new.
+    // The first pass of a process runs even without receipts: the keys may be new, or the last tree was not signed yet.
     isDue: () => !hasSigned,
+    onLease: () => {
+      hasSigned = false
+    },
 
     async process(tx, rows) {
       const ids = rows.map(({ receipt_id }) => receipt_id!)
@@ -141,15 +147,26 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses, p
       if (leaves.length !== ids.length * HASH_BYTES) throw new Error('A receipt in the journal is not stored.')
       const newTree =
         ids.length > 0 ? appendToTiles(size, readEdgeTile, splitHashes(leaves)) : { size, root: currentRoot, tiles: [] }
-      const note = noteOf(newTree.size, newTree.root)
-      if (note !== head?.note) {
-        const newHead = { origin, size: newTree.size, root: Buffer.from(newTree.root), note }
+      if (ids.length > 0 || !head) {
+        const tree = { origin, size: newTree.size, root: Buffer.from(newTree.root) }
         const oldLength = (tile: Tile) =>
           tiles.find(({ level, index }) => level === tile.level && index === tile.index)?.bytes.length ?? 0
         const parts = newTree.tiles.flatMap(({ tile, bytes }) => partsSince(tile, bytes, oldLength(tile)))
-        await writeAppend(tx, { first: size, ids, parts, head: newHead, at: clock.now() })
+        await writeAppend(tx, { first: size, ids, parts, tree, at: clock.now() })
       }
-      hasSigned = true
+      unsigned = { size: newTree.size, root: newTree.root, newestNote: head?.note }
+      hasSigned = false
+    },
+
+    // A tree is signed only now: a failover could undo a commit that was not confirmed, and the log would have two histories.
+    async afterCommit(confirmedDb) {
+      if (!unsigned) return
+      const { size, root, newestNote } = unsigned
+      unsigned = undefined
+      const note = noteOf(size, root)
+      // When another process has published a larger one meanwhile, the next pass sees it.
+      hasSigned =
+        note === newestNote || (await publishHead(confirmedDb, { size, root: Buffer.from(root), note }, clock.now()))
     },
   }
 

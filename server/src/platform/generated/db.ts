@@ -668,6 +668,8 @@ export type LogHead = {
   root: Buffer
   note: string
   updated_at: Date
+  appended_size: bigint | null
+  appended_root: Buffer | null
 }
 
 export type LogQuorum = {
