@@ -377,13 +377,15 @@ export function openCluster(folder: string) {
       await asAdmin(leader, 'create database countersign owner countersign')
     },
 
+    killPatroni(node: ClusterNode) {
+      const pid = pidOf(`patroni-${node.name}`)
+      if (pid) signal(pid, 'SIGKILL')
+    },
+
     /** Kills PostgreSQL of a node with all its processes, and its Patroni too if asked. */
     killPostgres(node: ClusterNode, { patroni = false } = {}) {
       const postmaster = postmasterOf(node)
-      if (patroni) {
-        const pid = pidOf(`patroni-${node.name}`)
-        if (pid) signal(pid, 'SIGKILL')
-      }
+      if (patroni) this.killPatroni(node)
       if (postmaster === undefined) return
       // The postmaster first, so that it starts nothing instead of what dies.
       const children = childrenOf(postmaster)
@@ -403,6 +405,13 @@ export function openCluster(folder: string) {
         if (leader !== undefined && header.member_id === leader) return node
       }
       return undefined
+    },
+
+    /** What Prometheus would read from HAProxy, Patroni and etcd. */
+    async metrics(): Promise<string> {
+      const ports = [description.metricsPort, nodes[0]!.restPort, nodes[0]!.etcdPort]
+      const answers = ports.map(async (port) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text())
+      return (await Promise.all(answers)).join('\n')
     },
 
     killEtcd(node: ClusterNode) {

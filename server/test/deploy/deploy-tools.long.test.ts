@@ -23,6 +23,8 @@ test.runIf(has('promtool'))('Prometheus accepts the alerts, and they fire when t
     ['check', 'rules', 'prometheus-rules.yaml'],
     ['check', 'config', '--syntax-only', 'prometheus.yaml'],
     ['test', 'rules', 'prometheus-rules.test.yaml'],
+    ['check', 'rules', '../ops/cluster/prometheus-rules.yaml'],
+    ['test', 'rules', '../ops/cluster/prometheus-rules.test.yaml'],
   ]) {
     const { status, output } = run('promtool', ...args)
     expect(status, output).toBe(0)

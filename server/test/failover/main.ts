@@ -4,10 +4,10 @@
  * Real service processes on a real cluster (ops/cluster) under mixed load, while the database's primary, a service process
  * and etcd's leader are killed with SIGKILL. After each kill everything that was acknowledged must be there, charged once.
  *
- * Options: --seed N, --rounds N, --minutes N, --processes N, --folder PATH, --hosts (several hosts in DATABASE_URL instead
- * of HAProxy), --asynchronous (a cluster that loses commits: passes when the checks find that).
+ * Options: --seed N, --rounds N, --minutes N, --processes N, --folder PATH, --connect proxy|hosts|both (through HAProxy, with
+ * several hosts in DATABASE_URL, or one process after the other), --asynchronous (a cluster that loses commits: passes when the checks find that).
  */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -26,7 +26,7 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     processes: { type: 'string', default: '2' },
     folder: { type: 'string' },
-    hosts: { type: 'boolean', default: false },
+    connect: { type: 'string', default: 'proxy' },
     asynchronous: { type: 'boolean', default: false },
   },
 })
@@ -45,9 +45,11 @@ const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'countersign-failover
 chmodSync(folder, 0o755)
 const cluster = await createCluster(join(folder, 'cluster'), { synchronous: !values.asynchronous })
 
+const usesHosts = (index: number) => values.connect === 'hosts' || (values.connect === 'both' && index % 2 === 1)
 const processes = createProcesses(
-  Number(values.processes),
-  serviceEnv(values.hosts ? cluster.hostsUrl : cluster.url, join(folder, 'data')),
+  Array.from({ length: Number(values.processes) }, (_, index) =>
+    serviceEnv(usesHosts(index) ? cluster.hostsUrl : cluster.url, join(folder, `data-${index}`)),
+  ),
 )
 
 /**
@@ -94,6 +96,24 @@ const kills: Record<string, () => Promise<() => Promise<void> | void>> = {
     killReceivers()
     return () => {}
   },
+  'Patroni of the primary, whose PostgreSQL goes on': async () => {
+    const node = await requirePrimary()
+    cluster.killPatroni(node)
+    return async () => {
+      await waitFor('another primary', async () => {
+        const primary = await cluster.primary()
+        return primary && primary.name !== node.name
+      })
+      // Both accept connections now; only one can acknowledge a commit.
+      await pause(random.integer(40_000))
+      cluster.startPatroni(node)
+    }
+  },
+  'both standbys': async () => {
+    const primary = await requirePrimary()
+    for (const node of cluster.nodes) if (node.name !== primary.name) cluster.killPostgres(node)
+    return () => {}
+  },
   'service process': async () => {
     const index = random.integer(processes.count)
     await processes.kill(index)
@@ -127,11 +147,13 @@ let ledgerChecks = 0
 try {
   say(`seed ${seed}; the cluster is in ${folder}`)
   await cluster.start({ synchronous: !values.asynchronous })
+  const metrics = await cluster.metrics()
+  const rules = readFileSync(join(import.meta.dirname, '../../../ops/cluster/prometheus-rules.yaml'), 'utf8')
+  for (const name of new Set(rules.match(/\b(?:patroni|etcd|haproxy)_[a-z_]+/g)))
+    if (!new RegExp(`^${name}[ {]`, 'm').test(metrics)) failures.push(`the cluster has no metric ${name}`)
   await processes.startAll()
   load = await createLoad({ fetch: processes.fetch, http: processes.http, random, receiverUrl: receiver.url })
-  say(
-    `${processes.count} service processes on three PostgreSQL nodes, ${values.hosts ? 'several hosts in DATABASE_URL' : 'through HAProxy'}`,
-  )
+  say(`${processes.count} service processes on three PostgreSQL nodes, connected by ${values.connect}`)
   const loadStarted = performance.now()
   const isOver = (round: number) =>
     values.minutes ? performance.now() - loadStarted > Number(values.minutes) * 60_000 : round >= Number(values.rounds)

@@ -17,7 +17,8 @@ export const serviceEnv = (databaseUrl: string, dataDir: string): Record<string,
 })
 
 /** Service processes behind a load balancer that knows which of them run. */
-export function createProcesses(count: number, env: Record<string, string>) {
+export function createProcesses(envs: readonly Record<string, string>[]) {
+  const count = envs.length
   const services: (Service | undefined)[] = Array.from({ length: count })
   const deaths: string[] = []
   const outputs: (() => string)[] = []
@@ -27,7 +28,7 @@ export function createProcesses(count: number, env: Record<string, string>) {
   async function start(index: number) {
     for (let attempt = 1; ; attempt += 1)
       try {
-        const service = await spawnService(env)
+        const service = await spawnService(envs[index]!)
         services[index] = service
         outputs.push(service.output)
         service.exited.then((reason) => {
@@ -58,7 +59,7 @@ export function createProcesses(count: number, env: Record<string, string>) {
 
   return {
     count,
-    env,
+    env: envs[0]!,
     /** Processes that ended without having been killed. */
     deaths,
     fetch: balancedFetch,

@@ -40,7 +40,7 @@ const PG_CTL = '/usr/lib/postgresql/15/bin/pg_ctl'
 const folder = mkdtempSync(join(tmpdir(), 'countersign-restore-'))
 chmodSync(folder, 0o755)
 const cluster = await createCluster(join(folder, 'cluster'))
-const processes = createProcesses(1, serviceEnv(cluster.url, join(folder, 'data')))
+const processes = createProcesses([serviceEnv(cluster.url, join(folder, 'data'))])
 const receiver = await openReceiver()
 const failures: string[] = []
 const stops: (() => void)[] = []
@@ -102,7 +102,7 @@ async function restoreTo(name: string, time: string) {
     return rows[0]?.recovering === false
   })
   await client.connect()
-  const restored = createProcesses(1, serviceEnv(url, join(folder, `data-${name}`)))
+  const restored = createProcesses([serviceEnv(url, join(folder, `data-${name}`))])
   await restored.startAll()
   return {
     http: restored.http,
