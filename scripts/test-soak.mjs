@@ -48,6 +48,11 @@ const soaks = [
     args: ['server/test/sumdb/main.ts'],
   },
   {
+    name: 'upgrade',
+    about: 'processes of an earlier commit under load, replaced one after the other by new ones on the same database',
+    args: ['server/test/upgrade/main.ts'],
+  },
+  {
     name: 'idle',
     about: 'what an idle service asks its database in a minute, behind 100,000 rows',
     args: ['scripts/test-long.mjs', 'server/test/idle-cost'],

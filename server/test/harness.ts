@@ -56,10 +56,9 @@ export async function startService(options: Overrides & { env?: Record<string, s
   }
 }
 
-/** Starts the service in a child process, for crash tests and for several processes on one database. */
-export async function spawnService(env: Record<string, string>) {
+/** Starts the service in a child process, for crash tests and for several processes on one database; `root` is a checkout. */
+export async function spawnService(env: Record<string, string>, root = resolve(import.meta.dirname, '../..')) {
   const dataDir = env.COUNTERSIGN_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'countersign-data-'))
-  const root = resolve(import.meta.dirname, '../..')
   const child: ChildProcess = spawn(process.execPath, ['server/src/main.ts', 'serve'], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir, ...env },
