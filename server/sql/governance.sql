@@ -531,8 +531,10 @@ $$;
 -- The rows of `/api/runs`: runs and loops, and pre-authorised payments that were made elsewhere.
 create or replace view run_history as
 select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at,
-       case state when 'completed' then coalesce(receipt_id, result->>'receipt_id') when 'failed' then receipt_id end as receipt_id
+       case state when 'completed' then coalesce(receipt_id, result->>'receipt_id') when 'failed' then receipt_id end as receipt_id,
+       coalesce(spender, 'key:' || key_id, 'unknown') as spender, team, tags, finished_at
 from runs
 union all
-select run_id, tenant_id, 'preauth', 'pre-auth', outcome, agent_id, amount_micro, created_at, receipt_id
+select run_id, tenant_id, 'preauth', 'pre-auth', outcome, agent_id, amount_micro, created_at, receipt_id,
+       coalesce(spender, agent_id), team, tags, closed_at
 from preauths where not taken_by_run;

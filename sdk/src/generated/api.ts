@@ -5860,6 +5860,12 @@ export interface components {
             price_usdc: number;
             created_at: string;
             receipt_url: string | null;
+            finished_at?: string | null;
+            spender?: string | null;
+            team?: string | null;
+            tags?: {
+                [key: string]: string;
+            } | null;
             answer: {
                 status: number;
                 body: {
@@ -6077,6 +6083,12 @@ export interface components {
             price_usdc: number;
             created_at: string;
             receipt_url: string | null;
+            finished_at?: string | null;
+            spender?: string | null;
+            team?: string | null;
+            tags?: {
+                [key: string]: string;
+            } | null;
         };
         RunsResponse: {
             runs: components["schemas"]["RunSummary"][];
@@ -10917,6 +10929,14 @@ export interface operations {
                 agent_id?: string;
                 since?: string;
                 until?: string;
+                spender?: string;
+                team?: string;
+                /** @description The name of a tag, or name:value (project:apollo). */
+                tag?: string;
+                /** @description The least price. */
+                min_usdc?: number;
+                /** @description The highest price. */
+                max_usdc?: number;
             };
             header?: never;
             path?: never;
@@ -10940,7 +10960,11 @@ export interface operations {
                      *           "agent_id": "analyst-v1",
                      *           "price_usdc": 0.025,
                      *           "created_at": "2026-11-16T09:30:00.000Z",
-                     *           "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c"
+                     *           "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *           "finished_at": "finished at",
+                     *           "spender": "research-bot",
+                     *           "team": "research",
+                     *           "tags": {}
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -11036,6 +11060,10 @@ export interface operations {
                      *       "price_usdc": 0.025,
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "receipt_url": "/api/receipts/rcpt_01a1e237-b8ae-764e-9f2e-12ac87fb066c",
+                     *       "finished_at": "finished at",
+                     *       "spender": "research-bot",
+                     *       "team": "research",
+                     *       "tags": {},
                      *       "answer": {
                      *         "status": 1,
                      *         "body": {}

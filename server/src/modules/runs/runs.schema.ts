@@ -482,6 +482,13 @@ export const RunsQuery = Type.Object(
     agent_id: Type.Optional(Type.String({ maxLength: 80 })),
     since: Type.Optional(Type.String({ format: 'date-time' })),
     until: Type.Optional(Type.String({ format: 'date-time' })),
+    spender: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    team: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    tag: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 400, description: 'The name of a tag, or name:value (project:apollo).' }),
+    ),
+    min_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description: 'The least price.' })),
+    max_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description: 'The highest price.' })),
   },
   { additionalProperties: false },
 )
@@ -494,6 +501,10 @@ const RunItem = {
   price_usdc: Usdc,
   created_at: Type.String(),
   receipt_url: nullable(Type.String()),
+  finished_at: Type.Optional(nullable(Type.String({ description: 'Null while it has not ended.' }))),
+  spender: Type.Optional(nullable(Type.String({ description: 'Who spent, as in GET /api/spend.' }))),
+  team: Type.Optional(nullable(Type.String())),
+  tags: Type.Optional(nullable(Type.Record(Type.String(), Type.String()))),
 }
 
 export const RunsResponse = Type.Object(

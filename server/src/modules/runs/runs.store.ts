@@ -323,6 +323,21 @@ export type RunsQuery = {
   agent_id?: string
   since?: string
   until?: string
+  spender?: string
+  team?: string
+  tag?: string
+  min_usdc?: number
+  max_usdc?: number
+}
+
+/** A bound that lies between two prices includes neither more nor less than what it says. */
+const roundMicro = (usdc: number, round: (value: number) => number) => BigInt(round(Number((usdc * 1e6).toFixed(3))))
+
+/** `name` or `name:value`; a name has no colon. */
+function hasTag(tag: string) {
+  const colon = tag.indexOf(':')
+  if (colon < 0) return sql<boolean>`jsonb_exists(tags, ${tag})`
+  return sql<boolean>`tags->>${tag.slice(0, colon)}::text = ${tag.slice(colon + 1)}`
 }
 
 export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
@@ -333,6 +348,11 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
   if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
   if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))
   if (query.until !== undefined) select = select.where('created_at', '<=', new Date(query.until))
+  if (query.spender !== undefined) select = select.where('spender', '=', query.spender)
+  if (query.team !== undefined) select = select.where('team', '=', query.team)
+  if (query.tag !== undefined) select = select.where(hasTag(query.tag))
+  if (query.min_usdc !== undefined) select = select.where('price_micro', '>=', roundMicro(query.min_usdc, Math.ceil))
+  if (query.max_usdc !== undefined) select = select.where('price_micro', '<=', roundMicro(query.max_usdc, Math.floor))
   return select
     .orderBy('id', 'desc')
     .limit(query.limit + 1)

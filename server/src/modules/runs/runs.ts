@@ -59,7 +59,7 @@ export function createRuns({ db, findAudit, runToken }: RunsDeps) {
       const limit = query.limit ?? 20
       const rows = await listRuns(db, tenant.tenantId, { ...query, limit })
       const { rows: runs, has_more, next_cursor } = toPage(rows, limit, (row) => row.id!)
-      return { runs: runs.map(toRunItem), has_more, next_after: next_cursor }
+      return { runs: runs.map(toTenantRunItem), has_more, next_after: next_cursor }
     },
 
     /** With the stored response, for a client that lost it: the same JSON that the same payment would return. */
@@ -68,7 +68,10 @@ export function createRuns({ db, findAudit, runToken }: RunsDeps) {
       if (!row) throw notFound('run')
       const body = await readAudited(tenant.tenantId, await readAnswerBody(db, row))
       const { answer_status: status } = row
-      return { ...toRunItem(row), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
+      return {
+        ...toTenantRunItem(row),
+        answer: status === null || body === null ? null : { status, body: JSON.parse(body) },
+      }
     },
 
     /**
@@ -102,7 +105,7 @@ async function requireGuestRun(db: Db, id: string): Promise<RunRow> {
 type ListedRun = Pick<
   Selectable<DB['run_history']>,
   'id' | 'outcome' | 'action' | 'agent_id' | 'price_micro' | 'created_at' | 'receipt_id'
->
+> & { finished_at?: Date | null; spender?: string | null; team?: string | null; tags?: unknown }
 
 const toRunItem = (row: ListedRun) => ({
   run_id: row.id!,
@@ -112,6 +115,15 @@ const toRunItem = (row: ListedRun) => ({
   price_usdc: usdcFromMicro(row.price_micro!),
   created_at: row.created_at!.toISOString(),
   receipt_url: row.receipt_id === null ? null : `/api/receipts/${row.receipt_id}`,
+})
+
+/** What the tenant sees, and nobody else. */
+const toTenantRunItem = (row: ListedRun) => ({
+  ...toRunItem(row),
+  finished_at: row.finished_at?.toISOString() ?? null,
+  spender: row.spender ?? null,
+  team: row.team ?? null,
+  tags: (row.tags ?? null) as Record<string, string> | null,
 })
 
 export type Runs = ReturnType<typeof createRuns>

@@ -1101,6 +1101,10 @@ export type RunHistory = {
   price_micro: bigint | null
   created_at: Date | null
   receipt_id: string | null
+  spender: string | null
+  team: string | null
+  tags: unknown
+  finished_at: Date | null
 }
 
 export type RunHours = {
