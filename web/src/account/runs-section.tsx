@@ -1,13 +1,18 @@
 import type { ApiRequest, ApiResponse } from '@countersign/sdk'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { ACCOUNT_KEY, api } from '../api.ts'
-import { FilterForm, Select } from '../components/form-fields.tsx'
-import { Pager, usePagination } from '../components/pagination.tsx'
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useCallback, useState } from 'react'
+import { ACCOUNT_KEY, api, useLanes } from '../api.ts'
+import { Field, FilterForm, Select } from '../components/form-fields.tsx'
 import { QueryResult } from '../components/query-result.tsx'
-import { type Column, Table } from '../components/table.tsx'
-import { Badge, Card, Id, Timestamp, type Tone } from '../components/ui.tsx'
-import { formatUsdc, NO_VALUE } from '../format.ts'
+import { saveFile } from '../components/save-button.tsx'
+import type { Column } from '../components/table.tsx'
+import { Badge, Card, ErrorMessage, Id, Timestamp } from '../components/ui.tsx'
+import { VirtualTable } from '../components/virtual-table.tsx'
+import { toCsv } from '../csv.ts'
+import { formatCount, formatUsdc, NO_VALUE } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
+import { outcomeTones } from './run-outcomes.ts'
+import { RunPage } from './run-page.tsx'
 import type { SectionProps } from './section-props.ts'
 
 type Run = ApiResponse<'/api/runs', 'get'>['runs'][number]
@@ -21,54 +26,236 @@ const outcomes = [
   'escalated',
   'failed',
 ] as const satisfies readonly Query['outcome'][]
-const tones: Record<string, Tone> = { completed: 'success', blocked: 'error', failed: 'error', escalated: 'warning' }
-const PAGE_SIZE = 25
+const PAGE_SIZE = 100
+const MAX_CSV_ROWS = 10_000
+const RUN_ID = /^run_[0-9a-f-]{36}$/
 
 export function RunsSection({ route }: SectionProps) {
-  const outcome = (route.query.get('outcome') ?? undefined) as Query['outcome']
-  const pagination = usePagination(outcome ?? '')
-  const runs = useQuery({
-    queryKey: [ACCOUNT_KEY, 'runs', outcome, pagination.cursor],
-    queryFn: () => api.get('/api/runs', { query: { outcome, limit: PAGE_SIZE, after: pagination.cursor } }),
-    placeholderData: keepPreviousData,
+  const [, id] = route.segments
+  return id === undefined ? <RunList query={route.query} /> : <RunPage id={id} />
+}
+
+/** The filters of the address as the API takes them. */
+export function toRunsQuery(query: URLSearchParams): Query {
+  const text = (name: string) => query.get(name)?.trim() || undefined
+  const number = (name: string) => {
+    const value = text(name)
+    return value === undefined || !Number.isFinite(Number(value)) || Number(value) < 0 ? undefined : Number(value)
+  }
+  // A day of the reader's own calendar.
+  const day = (name: string, end: string) => {
+    const at = new Date(`${text(name)}T${end}`)
+    return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+  }
+  return {
+    outcome: outcomes.find((outcome) => outcome === text('outcome')),
+    agent_id: text('lane'),
+    spender: text('spender'),
+    team: text('team'),
+    tag: text('tag'),
+    since: day('from', '00:00:00.000'),
+    until: day('to', '23:59:59.999'),
+    min_usdc: number('min'),
+    max_usdc: number('max'),
+  }
+}
+
+function RunList({ query }: { query: URLSearchParams }) {
+  const filter = toRunsQuery(query)
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
+  const readPage = (after: string | undefined) =>
+    api.get('/api/runs', { query: { ...filter, limit: PAGE_SIZE, after } })
+  const runs = useInfiniteQuery({
+    queryKey: [ACCOUNT_KEY, 'runs', filter],
+    queryFn: ({ pageParam }) => readPage(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_after }) => next_after ?? undefined,
+    // Each page that was read would be read again: the newest rows come by opening the list anew.
+    refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : 5_000),
   })
+  const { hasNextPage, isFetching, fetchNextPage } = runs
+  const readOn = useCallback(() => {
+    if (hasNextPage && !isFetching) void fetchNextPage()
+  }, [hasNextPage, isFetching, fetchNextPage])
+  const [shownColumns, setShownColumns] = useState<readonly string[]>(defaultColumns)
   return (
     <Card title="Runs" note="Newest first">
-      <FilterForm key={outcome} onApply={(values) => navigate(routeHref(['account', 'runs'], values))}>
-        <Select label="Outcome" name="outcome" value={outcome} options={outcomes} emptyLabel="any outcome" />
-      </FilterForm>
+      <RunFilters query={query} />
+      <div className="row">
+        <ColumnChoice shown={shownColumns} onChange={setShownColumns} />
+        <CsvButton readPage={readPage} />
+      </div>
       <QueryResult query={runs}>
-        {({ runs: runList, next_after }) => (
-          <>
-            <Table
-              label="Runs"
-              columns={columns}
-              rows={runList}
-              rowKey={({ run_id }) => run_id}
-              empty={
-                outcome ? (
-                  `No ${outcome} runs.`
-                ) : (
-                  <>
-                    No runs yet. <a href={routeHref(['playground'])}>Make the first one in the playground</a>.
-                  </>
-                )
-              }
-            />
-            <Pager pagination={pagination} next={next_after} />
-          </>
-        )}
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.runs)
+          return (
+            <>
+              <VirtualTable
+                label="Runs"
+                columns={columns.filter(({ name }) => shownColumns.includes(name))}
+                rows={rows}
+                rowKey={({ run_id }) => run_id}
+                empty={isFiltered ? 'No run fits these filters.' : <NoRuns />}
+                onEndNear={readOn}
+              />
+              {rows.length > 0 && (
+                <p className="muted" role="status">
+                  {formatCount(rows.length)} {rows.length === 1 ? 'run' : 'runs'}
+                  {hasNextPage ? ' so far; scroll for more' : ''}
+                </p>
+              )}
+            </>
+          )
+        }}
       </QueryResult>
     </Card>
   )
 }
 
+const NoRuns = () => (
+  <>
+    No runs yet. <a href={routeHref(['playground'])}>Make the first one in the playground</a>.
+  </>
+)
+
+function RunFilters({ query }: { query: URLSearchParams }) {
+  const lanes = useLanes()
+  const value = (name: string) => query.get(name) ?? ''
+  const apply = ({ run, ...values }: Record<string, string>) =>
+    navigate(run && RUN_ID.test(run) ? routeHref(['account', 'runs', run]) : routeHref(['account', 'runs'], values))
+  const input = (label: string, name: string, attributes: { type?: string; placeholder?: string } = {}) => (
+    <Field label={label}>
+      {(id) => <input id={id} name={name} defaultValue={value(name)} maxLength={200} {...attributes} />}
+    </Field>
+  )
+  return (
+    <FilterForm key={query.toString()} onApply={apply} hasButtons>
+      <Select label="Outcome" name="outcome" value={value('outcome')} options={outcomes} emptyLabel="any outcome" />
+      <Select
+        label="Lane"
+        name="lane"
+        value={value('lane')}
+        options={(lanes.data?.agents ?? []).map(({ agent_id }) => agent_id)}
+        emptyLabel="any lane"
+      />
+      {input('Run id', 'run', { placeholder: 'run_…' })}
+      {input('Spender', 'spender')}
+      {input('Team', 'team')}
+      {input('Tag', 'tag', { placeholder: 'project:apollo' })}
+      {input('From', 'from', { type: 'date' })}
+      {input('To', 'to', { type: 'date' })}
+      {input('At least, USDC', 'min', { type: 'number' })}
+      {input('At most, USDC', 'max', { type: 'number' })}
+    </FilterForm>
+  )
+}
+
+function ColumnChoice({ shown, onChange }: { shown: readonly string[]; onChange: (names: string[]) => void }) {
+  return (
+    <details className="column-choice">
+      <summary>Columns</summary>
+      {columns.map(({ name }) => (
+        <label key={name}>
+          <input
+            type="checkbox"
+            checked={shown.includes(name)}
+            disabled={name === 'Run'}
+            onChange={({ target }) =>
+              onChange(
+                columns
+                  .map((column) => column.name)
+                  .filter((other) => (other === name ? target.checked : shown.includes(other))),
+              )
+            }
+          />{' '}
+          {name}
+        </label>
+      ))}
+    </details>
+  )
+}
+
+function CsvButton({
+  readPage,
+}: {
+  readPage: (after: string | undefined) => Promise<ApiResponse<'/api/runs', 'get'>>
+}) {
+  const save = useMutation({
+    mutationFn: async () => {
+      const rows: Run[] = []
+      for (let after: string | undefined; rows.length < MAX_CSV_ROWS; ) {
+        const { runs, next_after } = await readPage(after)
+        rows.push(...runs)
+        if (next_after === null) break
+        after = next_after
+      }
+      saveFile('runs.csv', 'text/csv', toRunsCsv(rows))
+    },
+  })
+  return (
+    <>
+      <button type="button" className="secondary" disabled={save.isPending} onClick={() => save.mutate()}>
+        Save as CSV
+      </button>
+      {save.error && <ErrorMessage>{save.error.message}</ErrorMessage>}
+    </>
+  )
+}
+
+export const toRunsCsv = (runs: readonly Run[]) =>
+  toCsv(
+    [
+      'run_id',
+      'outcome',
+      'action',
+      'lane',
+      'price_usdc',
+      'spender',
+      'team',
+      'tags',
+      'created_at',
+      'finished_at',
+      'receipt',
+    ],
+    runs.map((run) => [
+      run.run_id,
+      run.outcome,
+      run.action,
+      run.agent_id,
+      run.price_usdc,
+      run.spender ?? null,
+      run.team ?? null,
+      run.tags ? JSON.stringify(run.tags) : null,
+      run.created_at,
+      run.finished_at ?? null,
+      run.receipt_url?.split('/').at(-1) ?? null,
+    ]),
+  )
+
 const columns: Column<Run>[] = [
-  { name: 'Run', render: ({ run_id }) => <Id value={run_id} /> },
-  { name: 'Outcome', render: ({ outcome }) => <Badge tone={tones[outcome] ?? 'neutral'}>{outcome}</Badge> },
+  {
+    name: 'Run',
+    render: ({ run_id }) => (
+      <a href={routeHref(['account', 'runs', run_id])}>
+        <Id value={run_id} />
+      </a>
+    ),
+  },
+  { name: 'Outcome', render: ({ outcome }) => <Badge tone={outcomeTones[outcome] ?? 'neutral'}>{outcome}</Badge> },
   { name: 'Action', render: ({ action }) => action },
   { name: 'Lane', render: ({ agent_id }) => agent_id },
   { name: 'Price', render: ({ price_usdc }) => formatUsdc(price_usdc), numeric: true },
+  { name: 'Spender', render: ({ spender }) => spender ?? NO_VALUE },
+  { name: 'Team', render: ({ team }) => team ?? NO_VALUE },
+  {
+    name: 'Tags',
+    render: ({ tags }) =>
+      tags
+        ? Object.entries(tags)
+            .map(([name, value]) => `${name}: ${value}`)
+            .join(', ')
+        : NO_VALUE,
+  },
   { name: 'When', render: ({ created_at }) => <Timestamp at={created_at} /> },
   {
     name: 'Receipt',
@@ -84,3 +271,5 @@ const columns: Column<Run>[] = [
     },
   },
 ]
+
+const defaultColumns = ['Run', 'Outcome', 'Lane', 'Price', 'Spender', 'When', 'Receipt']
