@@ -15,8 +15,9 @@ import { startEmbeddedPostgres } from '../../src/adapters/postgres/embedded.ts'
 import { silentLog } from '../database.ts'
 import { checkEverything } from '../failover/checks.ts'
 import { createLoad } from '../failover/load.ts'
+import { serviceEnv } from '../failover/processes.ts'
 import { createRandom } from '../failover/random.ts'
-import { clients, spawnService, testEnv } from '../harness.ts'
+import { clients, spawnService } from '../harness.ts'
 import { openReceiver } from '../webhooks/receiver.ts'
 
 /** The last commit without leases and schema versions. */
@@ -47,17 +48,7 @@ const postgres = await startEmbeddedPostgres({
 })
 const { host, port, user, database } = postgres.connection
 const databaseUrl = `postgres://${user}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`
-const env: Record<string, string> = {
-  ...testEnv,
-  PATH: process.env.PATH ?? '',
-  HOME: process.env.HOME ?? '',
-  DATABASE_URL: databaseUrl,
-  COUNTERSIGN_DATA_DIR: join(folder, 'data'),
-  SIGNING_KEY: 's'.repeat(40),
-  ENCRYPTION_KEY: 'e'.repeat(40),
-  ADMIN_KEY: 'a'.repeat(40),
-  LOG_LEVEL: 'warn',
-}
+const env = serviceEnv(databaseUrl, join(folder, 'data'))
 
 type Service = Awaited<ReturnType<typeof spawnService>> & { release: 'old' | 'new' }
 const services: Service[] = []
