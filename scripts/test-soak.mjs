@@ -69,6 +69,11 @@ const soaks = [
     about: 'a base backup and archived WAL restored to a point in time, its books and its log checked',
     args: ['server/test/failover/restore.ts'],
   },
+  {
+    name: 'faults',
+    about: 'faults of database, Redis, facilitator, chain, webhooks, models, disk and clock under load (--minutes 4)',
+    args: ['server/test/faults/main.ts'],
+  },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
 

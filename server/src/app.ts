@@ -11,8 +11,9 @@ import { composeBrokerage } from './app/brokerage.ts'
 import type { AppContext } from './app/context.ts'
 import { composeDiscovery } from './app/discovery.ts'
 import { composeDocumentation } from './app/documentation.ts'
-import { registerGauges, registerLogGauges } from './app/gauges.ts'
+import { registerGauges, registerHealthGauge, registerLogGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
+import { createChainCheck, createDiskCheck, toPartCheck } from './app/health-checks.ts'
 import { openLane } from './app/lanes.ts'
 import { composeMcp, indexOperations } from './app/mcp.ts'
 import { composeMemory } from './app/memory.ts'
@@ -81,6 +82,7 @@ import { createDrain } from './platform/drain.ts'
 import { checkEncryptionKey, finishRotation } from './platform/encryption-canary.ts'
 import { createEncryptionRotation } from './platform/encryption-rotation.ts'
 import { createFairQueue } from './platform/fair-queue.ts'
+import { watchForFullDisk } from './platform/full-disk.ts'
 import { createHttp } from './platform/http.ts'
 import { createIdempotency } from './platform/idempotency.ts'
 import { createIds } from './platform/ids.ts'
@@ -177,6 +179,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     closers.push(database.close)
     const { db, pool } = database
+    const fullDisk = watchForFullDisk(pool)
     const jobs = createJobs({ db, clock, log }, metrics)
     const { warnings, tenantReads } = await migrate(database, { log })
     for (const warning of warnings) log.warn(warning)
@@ -419,19 +422,31 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       await pool.query('select 1')
       return config.DATABASE_URL ? ('ok' as const) : ('embedded' as const)
     }
+    const { findProblem: findFacilitatorProblem } = chain.facilitator
+    const { findProblem: findModelProblem } = runDeps.lane
+    const health = createHealth({
+      checks: { supabase: databaseState, redis: redisState },
+      parts: {
+        disk: createDiskCheck({ fullDisk, dataDir: config.DATABASE_URL || supervised ? undefined : dataDir }),
+        ...(findFacilitatorProblem && { facilitator: toPartCheck(findFacilitatorProblem) }),
+        ...(config.CHAIN_RPC_URL && chain.reader && { chain: createChainCheck(chain.reader) }),
+        ...(findModelProblem && { models: toPartCheck(findModelProblem) }),
+        webhooks: toPartCheck(observe.findWebhookProblem),
+      },
+      clock,
+      processes: () => supervised?.counts(),
+      logQuorum: logPolicy && receipts.log.quorum,
+      isDraining: drain.isDraining,
+    })
     healthRoutes(app, {
-      health: createHealth({
-        checks: { supabase: databaseState, redis: redisState },
-        processes: () => supervised?.counts(),
-        logQuorum: logPolicy && receipts.log.quorum,
-        isDraining: drain.isDraining,
-      }),
+      health,
       envCheck: async () => ({
         ...checkEnv(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
         encryption_rotation: await encryptionRotation.progress(),
       }),
     })
     registerGauges(context, encryptionRotation)
+    registerHealthGauge(context, health)
     registerLogGauges(context, receipts.log, { hasPolicy: logPolicy !== undefined })
     const readMetrics = createMetricsReader(metrics, supervised)
     operatorRoutes(app, metrics, readMetrics, {

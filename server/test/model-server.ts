@@ -22,6 +22,7 @@ export async function startModelServer(behaviour: {
 }) {
   const requests: ModelRequest[] = []
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.method !== 'POST') return void response.writeHead(404).end()
     const body = JSON.parse(await readText(request)) as ModelRequest
     requests.push(body)
     const reply = body.response_format

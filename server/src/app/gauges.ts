@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { HEALTH_PARTS, type HealthPart } from '../modules/insights/health.ts'
 import { readWitnessFailures } from '../modules/receipts/log-quorum.store.ts'
 import type { TransparencyLog } from '../modules/receipts/transparency-log.ts'
 import type { EncryptionRotation } from '../platform/encryption-rotation.ts'
@@ -131,6 +132,24 @@ export function registerLogGauges(
         context.log.debug({ err: error }, 'the failures of witnesses could not be read')
         return {}
       }),
+  )
+}
+
+/** The problems of `/api/health`, so that an operator is told of them. */
+export function registerHealthGauge(
+  { metrics }: Pick<AppContext, 'metrics'>,
+  health: { report(): Promise<{ problems?: { part: HealthPart }[] }> },
+) {
+  metrics.gauges(
+    'part_problem',
+    'Whether a part of the service does not work, as /api/health says: 1 or 0 for each part.',
+    'part',
+    async () => {
+      const { problems = [] } = await health.report()
+      return Object.fromEntries(
+        HEALTH_PARTS.map((part) => [part, problems.some((problem) => problem.part === part) ? 1 : 0]),
+      )
+    },
   )
 }
 

@@ -122,6 +122,7 @@ export function composeObservability(
     frozen,
     sequencer,
     deliveryWorker,
+    findWebhookProblem: webhooks.findProblem,
     routes(app: App) {
       auditRoutes(app, audit)
       webhooksRoutes(app, webhooks)

@@ -11,6 +11,8 @@ export type CircuitBreaker = {
   allowsCall(): boolean
   recordSuccess(): void
   recordFailure(): void
+  /** `failing`: the last calls failed, and others are allowed; `open`: none is, until the cool-down has passed. */
+  state(): 'closed' | 'failing' | 'open'
   /** Ends a call whose outcome says nothing about the service; if it was a probe, the next call takes its place. */
   abandonProbe(): void
 }
@@ -64,6 +66,10 @@ export function createCircuitBreaker(options: CircuitBreakerOptions): CircuitBre
       if (!isOpen()) return
       openUntil = clock.now().getTime() + coolDownMs
       refusedCalls = 0
+    },
+    state() {
+      if (failures === 0) return 'closed'
+      return isOpen() && clock.now().getTime() < openUntil ? 'open' : 'failing'
     },
     abandonProbe() {
       probes.shift()

@@ -43,7 +43,7 @@ type Connection = {
  * A TCP proxy that treats connections badly on purpose. Which connections a fault takes, its jitter and the side of a
  * half-close depend on the seed and on the number of the connection only, so that a run can be repeated.
  */
-export async function startFaultProxy(target: { host?: string; port: number }, { seed = 1 } = {}) {
+export async function startFaultProxy(target: { host?: string; port: number } | { path: string }, { seed = 1 } = {}) {
   const connections = new Set<Connection>()
   const port = await findFreePort()
   let server: Server | undefined
@@ -98,8 +98,9 @@ export async function startFaultProxy(target: { host?: string; port: number }, {
       bytes: 0,
       close(how) {
         connections.delete(connection)
+        // Only TCP has a reset; a socket in the file system is closed.
         for (const socket of [client, upstream])
-          how === 'reset' && !socket.connecting ? socket.resetAndDestroy() : socket.destroy()
+          how === 'reset' && socket.remoteAddress !== undefined ? socket.resetAndDestroy() : socket.destroy()
       },
     }
     connections.add(connection)
@@ -118,7 +119,7 @@ export async function startFaultProxy(target: { host?: string; port: number }, {
     if (current?.kind === 'black_hole' && !(await mayPass(connection, 0))) return connection.close('end')
     await new Promise<void>((connected, failed) => {
       upstream.once('error', failed)
-      upstream.connect(target.port, target.host ?? '127.0.0.1', connected)
+      upstream.connect('path' in target ? target : { host: '127.0.0.1', ...target }, connected)
     })
     applyTo(connection)
     await Promise.all([pump(connection, client, upstream), pump(connection, upstream, client)])

@@ -67,6 +67,14 @@ describe.runIf(installed)('with a real Redis', () => {
     expect(refused.resetSeconds).toBeGreaterThanOrEqual(1)
   })
 
+  test('a process that was busy itself does not call Redis unreachable', async () => {
+    const state = nodes[0]!.state()
+    await Promise.resolve()
+    const until = performance.now() + 300
+    while (performance.now() < until);
+    expect(await state).toBe('ok')
+  })
+
   test('subjects have separate limits', async () => {
     await countAllowed('greedy', 50, 10)
     expect(await countAllowed('modest', 5, 10)).toBe(5)

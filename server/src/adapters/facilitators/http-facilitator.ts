@@ -40,6 +40,8 @@ type Supported = Awaited<ReturnType<Facilitator['supported']>>
 
 const SUPPORTED_TTL_MS = 5 * 60_000
 const SUPPORTED_TIMEOUT_MS = 3_000
+/** Below the time that the report of `/api/health` gives each part. */
+const HEALTH_TIMEOUT_MS = 1_500
 const BREAKER_FAILURES = 3
 const BREAKER_COOL_DOWN_MS = 10_000
 
@@ -183,6 +185,13 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
     }
   }
 
+  /** Any answer below 500 shows that it is there: not every facilitator shows its kinds to everybody. */
+  const isAnswering = async (server: Server): Promise<boolean> => {
+    if (server.breaker.state() === 'open') return false
+    const response = await call('GET', `${server.url}/supported`, undefined, HEALTH_TIMEOUT_MS)
+    return response.kind === 'response' && response.status < 500
+  }
+
   return {
     name: 'http',
     verify,
@@ -193,6 +202,11 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
         if (supported) return supported
       }
       throw new FacilitatorUnavailable('No facilitator returned its supported kinds.')
+    },
+    async findProblem() {
+      const answers = await Promise.all(servers.map(isAnswering))
+      if (answers.includes(true)) return undefined
+      return servers.length === 1 ? 'The facilitator does not answer.' : 'None of the facilitators answers.'
     },
     close: async () => void (await defaultCall?.close()),
   }

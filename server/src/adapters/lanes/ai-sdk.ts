@@ -28,6 +28,9 @@ export type LiveLaneDeps = {
   lastResort?: Lane
 }
 
+/** Below the time that the report of `/api/health` gives each part. */
+const HEALTH_TIMEOUT_MS = 1_500
+
 type Fallback = { provider: string; model: string; reason: string }
 type FailedCall = Extract<CallOutcome, { ok: false }>
 
@@ -116,7 +119,23 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
       resolveTuning(settings, agentId),
     ])
 
-  return { name: 'live', mode: 'live', version, execute }
+  /** A provider is asked only after a call of its own has failed: its answer to a plain GET shows that it is back. */
+  const isAnswering = async ({ provider, breaker }: (typeof routes)[number]): Promise<boolean> => {
+    if (breaker.state() !== 'failing') return breaker.state() === 'closed'
+    try {
+      const response = await fetch(provider.baseUrl, { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) })
+      await response.body?.cancel()
+      return response.status < 500
+    } catch {
+      return false
+    }
+  }
+  const findProblem = async () => {
+    const answers = await Promise.all(routes.map(isAnswering))
+    return answers.includes(true) ? undefined : 'No model provider answers: runs fail and are not charged.'
+  }
+
+  return { name: 'live', mode: 'live', version, execute, findProblem }
 }
 
 /**

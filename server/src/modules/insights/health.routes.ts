@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { RotationProgress } from '../../platform/encryption-rotation.ts'
 import type { App } from '../../platform/http-app.ts'
 import type { EnvCheck } from './env-check.ts'
-import type { Health } from './health.ts'
+import { HEALTH_PARTS, type Health } from './health.ts'
 
 const DependencyState = Type.Union(
   (['ok', 'embedded', 'not_configured', 'unreachable'] as const).map((state) => Type.Literal(state)),
@@ -23,6 +23,19 @@ const HealthResponse = Type.Object(
     ),
     draining: Type.Optional(
       Type.Literal(true, { description: 'The service is being stopped: it finishes its work and takes no more.' }),
+    ),
+    problems: Type.Optional(
+      Type.Array(
+        Type.Object({
+          part: Type.Union(HEALTH_PARTS.map((part) => Type.Literal(part))),
+          message: Type.String(),
+          since: Type.String({ format: 'date-time', description: 'When this process noticed it.' }),
+        }),
+        {
+          description:
+            'Which parts do not work, absent when all do. Database, disk and Redis make the answer a 503. The others do not, because what does not need them is served, and because a load balancer would take every process away.',
+        },
+      ),
     ),
     log_quorum: Type.Optional(
       Type.Object(

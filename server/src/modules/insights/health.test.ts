@@ -24,8 +24,47 @@ test('a check that fails or never finishes counts as unreachable, in bounded tim
       throw new Error('connection refused')
     },
   }
-  const report = await createHealth({ checks, timeoutMs: 20 }).report()
-  expect(report).toEqual({ status: 'degraded', redis: 'unreachable', supabase: 'unreachable' })
+  const clock = { now: () => new Date(0) }
+  const report = await createHealth({ checks, timeoutMs: 20, clock }).report()
+  const since = new Date(0).toISOString()
+  expect(report).toEqual({
+    status: 'degraded',
+    redis: 'unreachable',
+    supabase: 'unreachable',
+    problems: [
+      { part: 'database', message: 'The database cannot be reached.', since },
+      { part: 'redis', message: 'Redis cannot be reached; each process counts rate limits by itself.', since },
+    ],
+  })
+})
+
+test('a part that others can do without is named and does not degrade the service; one that hangs counts as a problem', async () => {
+  const ok = async (): Promise<DependencyState> => 'ok'
+  const parts = {
+    models: async () => ({ message: 'No model answers.' }),
+    chain: () => new Promise<undefined>(() => {}),
+    // The database answers slowly, which is no sign of a full disk.
+    disk: () => new Promise<undefined>(() => {}),
+    facilitator: async () => undefined,
+  }
+  const health = createHealth({ checks: { redis: ok, supabase: ok }, parts, timeoutMs: 20 })
+  const { status, problems } = await health.report()
+  expect(status).toBe('ok')
+  expect(problems?.map(({ part }) => part)).toEqual(['chain', 'models'])
+  const full = { disk: async () => ({ message: 'full', degrades: true as const }) }
+  expect((await createHealth({ checks: { redis: ok, supabase: ok }, parts: full }).report()).status).toBe('degraded')
+})
+
+test('parts of other people are not asked by every probe', async () => {
+  let asked = 0
+  const ok = async (): Promise<DependencyState> => 'ok'
+  const chain = async () => {
+    asked += 1
+    return undefined
+  }
+  const health = createHealth({ checks: { redis: ok, supabase: ok }, parts: { chain } })
+  for (let probe = 0; probe < 20; probe++) await health.report()
+  expect(asked).toBe(1)
 })
 
 test('concurrent probes share one check', async () => {

@@ -46,6 +46,8 @@ export type Facilitator = {
    */
   settle(payment: ExactPayment, terms: PaymentTerms, isRetry?: boolean): Promise<SettleResult>
   supported(): Promise<{ kinds: SupportedKind[]; extensions: string[]; signers: Record<string, string[]> }>
+  /** Why no payment can be checked or settled at the moment, for `/api/health`. */
+  findProblem?(): Promise<string | undefined>
 }
 
 export class FacilitatorUnavailable extends Error {

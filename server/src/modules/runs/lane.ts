@@ -44,6 +44,8 @@ export type Lane = {
   /** What keeps this lane from a task of this kind, and what would be needed; read before anything is paid. */
   findObstacle?(task: string): LaneObstacle | undefined
   execute(task: LaneTask): Promise<LaneResult>
+  /** Why no task can be done at the moment, for `/api/health`. */
+  findProblem?(): Promise<string | undefined>
 }
 
 export type LaneObstacle = { message: string; needed: string }

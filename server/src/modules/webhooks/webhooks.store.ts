@@ -79,3 +79,12 @@ export async function insertTestEvent(
     values (${event.tenantId}, ${event.at}, ${JSON.stringify([{ id, type, data, only_for: subscriptionId }])}::jsonb)
   `.execute(tx)
 }
+
+/** How many receivers of all tenants have not taken their last delivery, and how many there are. */
+export async function countFailingReceivers(tx: Tx): Promise<{ failing: number; active: number }> {
+  const { rows } = await sql<{ failing: bigint; active: bigint }>`
+    select count(*) filter (where failing_since is not null) as failing, count(*) as active
+    from webhook_subscriptions where is_active and deleted_at is null
+  `.execute(tx)
+  return { failing: Number(rows[0]!.failing), active: Number(rows[0]!.active) }
+}

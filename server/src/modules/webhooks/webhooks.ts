@@ -88,6 +88,14 @@ export function createWebhooks(deps: WebhooksDeps) {
   ) => deps.idempotency.once({ scope: `tenant:${caller.tenantId}`, route, key, body }, work)
 
   return {
+    /** For `/api/health`: how many receivers do not take their deliveries. */
+    async findProblem(): Promise<string | undefined> {
+      const { failing, active } = await store.countFailingReceivers(deps.db)
+      return failing === 0
+        ? undefined
+        : `${failing} of ${active} webhook receivers did not take their last delivery; it is tried again.`
+    },
+
     async list(caller: TenantCaller, query: { cursor?: string; limit?: number }) {
       const limit = query.limit ?? 100
       const rows = await store.listSubscriptions(deps.db, caller.tenantId, { cursor: query.cursor, limit })
