@@ -4067,6 +4067,16 @@ export interface components {
              * @enum {boolean}
              */
             draining?: true;
+            /** @description Which parts do not work, absent when all do. Database, disk and Redis make the answer a 503. The others do not, because what does not need them is served, and because a load balancer would take every process away. */
+            problems?: {
+                part: "database" | "disk" | "redis" | "facilitator" | "chain" | "models" | "webhooks";
+                message: string;
+                /**
+                 * Format: date-time
+                 * @description When this process noticed it.
+                 */
+                since: string;
+            }[];
             /** @description With LOG_POLICY: whether its witnesses have cosigned the newest checkpoint of the log. `missing` after a minute; it does not degrade the service. */
             log_quorum?: {
                 state: "ok" | "waiting" | "missing";
@@ -6850,6 +6860,13 @@ export interface operations {
                      *       "workers_ready": 1,
                      *       "background": "running",
                      *       "draining": true,
+                     *       "problems": [
+                     *         {
+                     *           "part": "database",
+                     *           "message": "A sentence for people.",
+                     *           "since": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
                      *       "log_quorum": {
                      *         "state": "ok",
                      *         "entries": 1,
