@@ -15,7 +15,7 @@ export type Kind = (typeof KINDS)[number]
 
 // biome-ignore lint/suspicious/noExplicitAny: the load asserts on the response
 type Answer = { status: number; headers: Headers; text: string; body: Record<string, any> | undefined }
-type Tenant = { headers: Record<string, string>; walletId: string; webhookId: string }
+export type Tenant = { headers: Record<string, string>; walletId: string }
 /** An acknowledged run: it must be found again, charged once, with its result. */
 export type AcknowledgedRun = { kind: Kind; runId: string; receiptId: string; payer?: string; walletId?: string }
 
@@ -23,8 +23,28 @@ type Owner = { payer?: string; walletId?: string }
 
 export type Load = Awaited<ReturnType<typeof startLoad>>
 
+/** A tenant with money in its wallet, paid on the chain. */
+export async function makeTenant(world: FaultWorld, { webhooks }: { webhooks: boolean }): Promise<Tenant> {
+  const service = world.services[0]!
+  const tenant = await service.onboard('Faults')
+  const wallet = await service.post('/api/wallets', { name: 'Agents' }, tenant.headers)
+  const payer = await clients(world.chain.url).payer(WALLET_USDC)
+  const path = `/api/wallets/${wallet.body.wallet_id}/topup`
+  const challenge = await service.post(path, { amount_usdc: WALLET_USDC }, tenant.headers)
+  const payment = await signPayment(payer, readChallenge(challenge.headers))
+  const topUp = await service.post(path, { amount_usdc: WALLET_USDC }, { ...tenant.headers, ...payment })
+  if (topUp.status !== 200) throw new Error(`The top-up got ${topUp.status}: ${topUp.text}`)
+  const subscription = { url: world.webhookUrl, events: ['run.completed'] }
+  const webhook = webhooks ? await service.post('/api/webhooks', subscription, tenant.headers) : undefined
+  if (webhook && webhook.status !== 201) throw new Error(webhook.text)
+  return { headers: tenant.headers, walletId: wallet.body.wallet_id }
+}
+
 /** Clients that repeat a request until it has its final answer, against both processes in turn. */
-export async function startLoad(world: FaultWorld, { seed, clientsPerKind }: { seed: number; clientsPerKind: number }) {
+export async function startLoad(
+  world: FaultWorld,
+  { seed, clientsPerKind, webhooks = true }: { seed: number; clientsPerKind: number; webhooks?: boolean },
+) {
   const answers: Record<string, Record<string, number>> = {}
   const violations: string[] = []
   const runs: AcknowledgedRun[] = []
@@ -234,25 +254,10 @@ export async function startLoad(world: FaultWorld, { seed, clientsPerKind }: { s
   // Set up without faults: tenants with a wallet and a webhook, payers with money on the chain.
   const first = world.services[0]!
   const onChain = clients(world.chain.url)
-  const makeTenant = async (index: number): Promise<Tenant> => {
-    const tenant = await first.onboard(`Faults ${index}`)
-    const wallet = await first.post('/api/wallets', { name: 'Agents' }, tenant.headers)
-    const payer = await onChain.payer(WALLET_USDC + 1)
-    const path = `/api/wallets/${wallet.body.wallet_id}/topup`
-    const challenge = await first.post(path, { amount_usdc: WALLET_USDC }, tenant.headers)
-    const payment = await signPayment(payer, readChallenge(challenge.headers))
-    const topUp = await first.post(path, { amount_usdc: WALLET_USDC }, { ...tenant.headers, ...payment })
-    if (topUp.status !== 200) throw new Error(`The top-up got ${topUp.status}: ${topUp.text}`)
-    const webhook = await first.post(
-      '/api/webhooks',
-      { url: world.webhookUrl, events: ['run.completed'] },
-      tenant.headers,
-    )
-    if (webhook.status !== 201) throw new Error(webhook.text)
-    return { headers: tenant.headers, walletId: wallet.body.wallet_id, webhookId: webhook.body.id }
-  }
+  const earlier = await world.pool.query<{ id: string }>('select id from runs')
+  const earlierRuns = new Set(earlier.rows.map(({ id }) => id))
   const tenants: Tenant[] = []
-  for (let index = 0; index < clientsPerKind; index++) tenants.push(await makeTenant(index))
+  for (let index = 0; index < clientsPerKind; index++) tenants.push(await makeTenant(world, { webhooks }))
   const payers = await Promise.all(Array.from({ length: 2 * clientsPerKind + 1 }, () => onChain.payer(PAYER_USDC)))
   const probePayer = payers.at(-1)!
 
@@ -313,6 +318,7 @@ export async function startLoad(world: FaultWorld, { seed, clientsPerKind }: { s
   const logWatch = watchLog()
 
   return {
+    earlierRuns,
     answers,
     violations,
     runs,

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FaultKind } from './fault-proxy.ts'
+import { makeTenant, type Tenant } from './load.ts'
+import { soakWorld } from './soak.ts'
 import { type FaultWorld, openFaultWorld, type Part } from './world.ts'
 
-/** Every part of a real service behind a fault proxy: `/api/health` names it while the fault lasts, and no longer. */
+/**
+ * Two real processes with every part behind a fault proxy: `/api/health` names a part while its fault lasts, and no longer;
+ * and a piece of the soak with a fixed seed (`npm run test:soak -- faults` is the whole).
+ */
 let world: FaultWorld
-let tenant: { headers: Record<string, string>; walletId: string }
+let tenant: Tenant
 beforeAll(async () => {
-  world = await openFaultWorld({ seed: 1, log: () => {}, serviceCount: 1 })
-  const service = world.services[0]!
-  const { headers } = await service.onboard()
-  const { body } = await service.post('/api/wallets', {}, headers)
-  await world.pool.query('update wallets set available_micro = 10000000 where id = $1', [body.wallet_id])
-  await service.post('/api/webhooks', { url: world.webhookUrl, events: ['run.completed'] }, headers)
-  tenant = { headers, walletId: body.wallet_id }
+  world = await openFaultWorld({ seed: 1, log: () => {} })
+  tenant = await makeTenant(world, { webhooks: true })
 }, 120_000)
 afterAll(() => world?.close(), 60_000)
 
@@ -63,7 +63,8 @@ test('a full disk of the database server: requests get 503, health names it, and
   await expect
     .poll(
       async () => {
-        answers.add((await run()).status)
+        // Many at a time, so that the tables soon have to grow.
+        for (const { status } of await Promise.all(Array.from({ length: 20 }, run))) answers.add(status)
         return (await readHealth()).parts
       },
       { timeout: 30_000 },
@@ -74,3 +75,22 @@ test('a full disk of the database server: requests get 503, health names it, and
   await untilHealthy()
   await expect.poll(async () => (await run()).status, { timeout: 30_000 }).toBe(200)
 }, 90_000)
+
+test('a few faults under load: nothing is lost, charged twice or stuck, and no fault becomes an internal error', async () => {
+  await untilHealthy()
+  const report = await soakWorld(world, {
+    seed: 3,
+    seconds: 120,
+    rounds: 4,
+    maxHoldMs: 3_000,
+    clientsPerKind: 1,
+    only: ['postgres', 'redis', 'facilitator', 'chain'],
+    webhooks: false,
+    settleSeconds: 120,
+    log: () => {},
+  })
+  expect(report.problems).toEqual([])
+  expect(report.rounds).toHaveLength(4)
+  expect(Object.keys(report.answers).sort()).toEqual(['async', 'log', 'preauth', 'wallet', 'x402', 'x402-resent'])
+  expect(report.counts.acknowledged).toBeGreaterThan(10)
+}, 400_000)
