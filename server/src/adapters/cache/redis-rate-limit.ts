@@ -10,8 +10,8 @@ export type SharedRateLimiter = RateLimiter & {
 
 const COMMAND_TIMEOUT_MS = 100
 const CONNECT_TIMEOUT_MS = 1_000
-/** So many pings in a row without an answer mean that Redis does not answer. */
-const PINGS = 3
+/** Without an answer to a ping for this long Redis counts as unreachable; below the time that `/api/health` waits. */
+const STATE_TIMEOUT_MS = 1_500
 const RETRY_DELAY_MS = 1_000
 const MAX_RECONNECT_MS = 2_000
 
@@ -86,7 +86,8 @@ export function createRedisRateLimiter(deps: {
     },
     async state() {
       // A process that was busy itself for a moment sees the time-out before the answer, so one miss proves nothing.
-      for (let attempt = 0; attempt < PINGS && redis.status === 'ready'; attempt++) {
+      const until = performance.now() + STATE_TIMEOUT_MS
+      while (redis.status === 'ready' && performance.now() < until) {
         try {
           await redis.ping()
           return 'ok'
