@@ -330,8 +330,8 @@ export async function startLoad(
     walletMicro: BigInt(WALLET_USDC) * 1_000_000n,
     counts: () => ({ acknowledged: runs.length, uncharged, endedPreauths, looksAtLog: looks }),
     violate,
-    /** One run from a wallet by this process, once: whether it was answered with 200. */
-    async tryRun(service: { url: string }, task: string): Promise<boolean> {
+    /** One run from a wallet by this process, once: the status of the answer, 0 without one. */
+    async tryRun(service: { url: string }, task: string): Promise<number> {
       const tenant = tenants[0]!
       const headers = { ...tenant.headers, 'idempotency-key': randomUUID() }
       const ask = () =>
@@ -343,18 +343,18 @@ export async function startLoad(
         // Its outcome may be open, so it is asked for until it has one.
         if (answer?.status === 503 || answer?.status === 409 || !answer)
           loops.push(finish('wallet', ask, { walletId: tenant.walletId }))
-        return false
+        return answer?.status ?? 0
       }
       acknowledge('wallet', answer, { walletId: tenant.walletId })
-      return true
+      return 200
     },
-    /** One run that a new payer pays for on the chain, by this process: whether it was answered with 200. */
-    async tryPaidRun(service: { url: string }, task: string): Promise<boolean> {
+    /** One run that is paid on the chain, by this process, once: the status of the answer, 0 without one. */
+    async tryPaidRun(service: { url: string }, task: string): Promise<number> {
       const body = { task, agent_id: 'comedian-v1' }
       const challenge = await send('x402-resent', service.url, (signal) =>
         fetch(`${service.url}/api/run`, json('POST', body, {}, signal)),
       )
-      if (challenge?.status !== 402) return false
+      if (challenge?.status !== 402) return challenge?.status ?? 0
       const validBefore = BigInt(Math.floor(Date.now() / 1000) + 3_000)
       const payment = await signPayment(probePayer, readChallenge(challenge.headers), { validBefore })
       const ask = () =>
@@ -366,7 +366,7 @@ export async function startLoad(
       if (answer?.status === 200) acknowledge('x402-resent', answer, owner)
       else if (answer?.status === 503 || answer?.status === 409 || !answer)
         loops.push(finish('x402-resent', ask, owner))
-      return answer?.status === 200
+      return answer?.status ?? 0
     },
     /** Every client finishes what it has begun. */
     async stop(limitMs: number) {

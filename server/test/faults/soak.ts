@@ -46,6 +46,7 @@ export type SoakReport = {
 }
 
 const RECOVERY_LIMIT_SECONDS = 90
+const SLOW_RECOVERY_SECONDS = 5
 /** Two processes with live lanes stay below half of it. */
 const MAX_RSS_MEGABYTES = 800
 const MAX_CLOCK_STEP_SECONDS = 600
@@ -148,7 +149,7 @@ async function makeFaults(world: FaultWorld, load: Load, options: SoakOptions): 
     }
     for (const card of cards) await end(world, card)
     const endedAt = performance.now()
-    const recovered = await waitForRecovery(world, load, endedAt)
+    const { recovered, obstacles } = await waitForRecovery(world, load, endedAt)
     const name = cards.map(nameOf).join(' + ')
     const round = {
       name,
@@ -161,6 +162,7 @@ async function makeFaults(world: FaultWorld, load: Load, options: SoakOptions): 
     log(
       `${String(rounds.length).padStart(3)}. ${name} (${round.seconds} s, share ${share}): well again after ${round.recoverySeconds} s; health said ${round.health.join(', ') || 'nothing'}`,
     )
+    if (round.recoverySeconds > SLOW_RECOVERY_SECONDS) log(`     in its way: ${JSON.stringify(obstacles)}`)
     await delay(300 + random.below(1_000))
   }
   return rounds
@@ -189,21 +191,31 @@ async function readHealth(service: Service): Promise<string[]> {
   }
 }
 
-/** Both processes say that all is well, and each has done a run. */
-async function waitForRecovery(world: FaultWorld, load: Load, endedAt: number): Promise<boolean> {
+/** Waits until both processes say that all is well and each has done a run from a wallet and one paid on the chain. */
+async function waitForRecovery(world: FaultWorld, load: Load, endedAt: number) {
   const waiting = new Set(world.services)
+  /** What kept a process from being well again, with how often it was seen. */
+  const obstacles: Record<string, number> = {}
+  const meet = (obstacle: string) => {
+    obstacles[obstacle] = (obstacles[obstacle] ?? 0) + 1
+  }
   for (let turn = 0; waiting.size > 0; turn++) {
-    if (performance.now() - endedAt > RECOVERY_LIMIT_SECONDS * 1_000) return false
+    if (performance.now() - endedAt > RECOVERY_LIMIT_SECONDS * 1_000) return { recovered: false, obstacles }
     for (const service of waiting) {
+      const index = world.services.indexOf(service)
       // A receiver of webhooks that has not been tried again is no reason to wait.
       const problems = (await readHealth(service)).filter((part) => part !== 'webhooks')
+      for (const part of problems) meet(`process ${index} health ${part}`)
       if (problems.length > 0) continue
-      if (await load.tryRun(service, `Tell a joke about recovery ${Math.round(endedAt)}.${turn}.`))
-        waiting.delete(service)
+      const task = `Tell a joke about recovery ${Math.round(endedAt)}.${turn}.`
+      const fromWallet = await load.tryRun(service, task)
+      const onChain = fromWallet === 200 ? await load.tryPaidRun(service, task) : undefined
+      if (onChain === 200) waiting.delete(service)
+      else meet(`process ${index} ${onChain === undefined ? `wallet ${fromWallet}` : `x402 ${onChain}`}`)
     }
     if (waiting.size > 0) await delay(250)
   }
-  return true
+  return { recovered: true, obstacles }
 }
 
 async function checkEverything(world: FaultWorld, load: Load, { settleSeconds, log, webhooks = true }: SoakOptions) {
