@@ -32,6 +32,8 @@ type Options = {
   http: Http
   random: Random
   receiverUrl: string
+  /** Gives an account money on a chain of its own; by default the faucet of the embedded chain does. */
+  mint?: (address: string, amountMicro: bigint) => Promise<void>
 }
 
 const BASE_URL = 'http://balancer.invalid'
@@ -48,7 +50,7 @@ const PROBE_INTERVAL_MS = 250
 export type Load = Awaited<ReturnType<typeof createLoad>>
 
 /** A tenant with two wallets, a budget and a webhook, guests who pay by x402, and what all of them were told. */
-export async function createLoad({ fetch: balancedFetch, http, random, receiverUrl }: Options) {
+export async function createLoad({ fetch: balancedFetch, http, random, receiverUrl, mint }: Options) {
   const acknowledged: Acknowledged[] = []
   const faults: string[] = []
   const counts: Record<string, number> = {}
@@ -98,7 +100,8 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
   const payers: PayingAccount[] = []
   for (let index = 0; index < PAYERS; index += 1) {
     const account = await createDevelopmentAccount()
-    await must('/api/dev/faucet', { address: account.address, amount_usdc: PAYER_USDC }, {}, [200])
+    if (mint) await mint(account.address, BigInt(PAYER_USDC) * 1_000_000n)
+    else await must('/api/dev/faucet', { address: account.address, amount_usdc: PAYER_USDC }, {}, [200])
     payers.push(account)
   }
   const onboarded = await must('/api/onboard', { org_name: 'Failover', email: 'failover@example.com' }, {}, [200, 201])

@@ -5,7 +5,8 @@
  * and etcd's leader are killed with SIGKILL. After each kill everything that was acknowledged must be there, charged once.
  *
  * Options: --seed N, --rounds N, --minutes N, --processes N, --folder PATH, --connect proxy|hosts|both (through HAProxy, with
- * several hosts in DATABASE_URL, or one process after the other), --asynchronous (a cluster that loses commits: passes when the checks find that).
+ * several hosts in DATABASE_URL, or one process after the other), --chain embedded|outside (whose journal is in the
+ * database, or a facilitator and a chain that no kill touches), --asynchronous (a cluster that loses commits: passes when the checks find that).
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +17,7 @@ import { createCluster, missingPackages, waitFor } from '../../../ops/cluster/cl
 import { openReceiver } from '../webhooks/receiver.ts'
 import { checkEverything } from './checks.ts'
 import { createLoad } from './load.ts'
+import { startOutsideChain } from './outside-chain.ts'
 import { createProcesses, serviceEnv } from './processes.ts'
 import { createRandom } from './random.ts'
 
@@ -27,6 +29,7 @@ const { values } = parseArgs({
     processes: { type: 'string', default: '2' },
     folder: { type: 'string' },
     connect: { type: 'string', default: 'proxy' },
+    chain: { type: 'string', default: 'embedded' },
     asynchronous: { type: 'boolean', default: false },
   },
 })
@@ -46,10 +49,12 @@ chmodSync(folder, 0o755)
 const cluster = await createCluster(join(folder, 'cluster'), { synchronous: !values.asynchronous })
 
 const usesHosts = (index: number) => values.connect === 'hosts' || (values.connect === 'both' && index % 2 === 1)
+const outside = values.chain === 'outside' ? await startOutsideChain(folder) : undefined
 const processes = createProcesses(
-  Array.from({ length: Number(values.processes) }, (_, index) =>
-    serviceEnv(usesHosts(index) ? cluster.hostsUrl : cluster.url, join(folder, `data-${index}`)),
-  ),
+  Array.from({ length: Number(values.processes) }, (_, index) => ({
+    ...serviceEnv(usesHosts(index) ? cluster.hostsUrl : cluster.url, join(folder, `data-${index}`)),
+    ...outside?.env,
+  })),
 )
 
 /**
@@ -135,6 +140,7 @@ const kills: Record<string, () => Promise<() => Promise<void> | void>> = {
   },
 }
 
+const http = outside ? { ...processes.http, balance: outside.balance } : processes.http
 const startedAt = performance.now()
 const elapsed = () => `${((performance.now() - startedAt) / 1000).toFixed(0).padStart(5)} s`
 const say = (text: string) => console.log(`${elapsed()}  ${text}`)
@@ -152,8 +158,10 @@ try {
   for (const name of new Set(rules.match(/\b(?:patroni|etcd|haproxy)_[a-z_]+/g)))
     if (!new RegExp(`^${name}[ {]`, 'm').test(metrics)) failures.push(`the cluster has no metric ${name}`)
   await processes.startAll()
-  load = await createLoad({ fetch: processes.fetch, http: processes.http, random, receiverUrl: receiver.url })
-  say(`${processes.count} service processes on three PostgreSQL nodes, connected by ${values.connect}`)
+  load = await createLoad({ fetch: processes.fetch, http, random, receiverUrl: receiver.url, mint: outside?.mint })
+  say(
+    `${processes.count} service processes on three PostgreSQL nodes, connected by ${values.connect}, ${values.chain} chain`,
+  )
   const loadStarted = performance.now()
   const isOver = (round: number) =>
     values.minutes ? performance.now() - loadStarted > Number(values.minutes) * 60_000 : round >= Number(values.rounds)
@@ -162,7 +170,7 @@ try {
     return checkEverything(
       {
         load: load!,
-        http: processes.http,
+        http,
         receiver,
         databaseUrl: cluster.url,
         env: processes.env,
@@ -225,6 +233,7 @@ try {
       : `${failures.length} faults`,
   )
   await processes.close()
+  outside?.close()
   await cluster.stop()
   await receiver.close()
   if (failures.length === 0 && !values.folder) rmSync(folder, { recursive: true, force: true })

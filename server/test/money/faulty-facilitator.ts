@@ -5,7 +5,7 @@ import { type Authorization, type MinedTransfer, openExternalChain } from './ext
 /**
  * A facilitator in a separate process, with its own chain in a file, that has every kind of fault. The fault of a payment
  * derives from its nonce and the seed, so a run can be repeated.
- * Environment: FILE, SEED, FAULTS (`all`, or `honest`: lost responses only, no false ones).
+ * Environment: FILE, SEED, FAULTS (`all`; `honest`: lost responses only, no false ones; `none`).
  */
 const { FILE = '', SEED = '1', FAULTS = 'all' } = process.env
 const LONGER_THAN_TIMEOUT_MS = 31_000
@@ -82,7 +82,7 @@ const verifyFaults: Record<string, () => Reply> = {
   'verify: garbage': () => ({ text: '<html>' }),
 }
 
-const faults = FAULTS === 'all' ? { ...lostResponses, ...falseResponses } : lostResponses
+const faults = FAULTS === 'none' ? {} : FAULTS === 'all' ? { ...lostResponses, ...falseResponses } : lostResponses
 const names = Object.keys(faults)
 const hashToNumber = (...parts: unknown[]) =>
   createHash('sha256')
@@ -102,7 +102,7 @@ async function settle(request: FacilitatorRequest): Promise<Reply> {
   const fault = chooseFault(request.authorization)
   if (fault) {
     faultCounts[fault] = (faultCounts[fault] ?? 0) + 1
-    return faults[fault]!(request)
+    return (faults as typeof lostResponses)[fault]!(request)
   }
   if (existing) return toSettledReply(existing, request)
   const refusal = await chain.findRefusal(request.authorization, request.signature)
@@ -112,7 +112,9 @@ async function settle(request: FacilitatorRequest): Promise<Reply> {
 async function verify({ authorization, signature }: FacilitatorRequest): Promise<Reply> {
   const attempt = attempts.get(`verify ${authorization.nonce}`) ?? 0
   attempts.set(`verify ${authorization.nonce}`, attempt + 1)
-  const [name, fault] = Object.entries(verifyFaults)[hashToNumber('verify', authorization.nonce, attempt) % 32] ?? []
+  const [name, fault] =
+    Object.entries(FAULTS === 'none' ? {} : verifyFaults)[hashToNumber('verify', authorization.nonce, attempt) % 32] ??
+    []
   if (name && fault) {
     faultCounts[name] = (faultCounts[name] ?? 0) + 1
     return fault()
