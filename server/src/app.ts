@@ -11,7 +11,7 @@ import { composeBrokerage } from './app/brokerage.ts'
 import type { AppContext } from './app/context.ts'
 import { composeDiscovery } from './app/discovery.ts'
 import { composeDocumentation } from './app/documentation.ts'
-import { registerGauges, registerHealthGauge, registerLogGauges } from './app/gauges.ts'
+import { registerDatabaseGauges, registerGauges, registerHealthGauge, registerLogGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
 import { createChainCheck, createDiskCheck, toPartCheck } from './app/health-checks.ts'
 import { openLane } from './app/lanes.ts'
@@ -176,6 +176,9 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       direct: config.DATABASE_DIRECT_URL,
       statementTimeoutMs: config.DATABASE_STATEMENT_TIMEOUT_MS,
       lockTimeoutMs: config.DATABASE_LOCK_TIMEOUT_MS,
+      // The embedded server has no other one to wait for.
+      onUnknownCommit: () => metrics.unknownCommits.inc(),
+      syncReplication: config.DATABASE_URL ? config.DATABASE_SYNC_REPLICATION : 'off',
     })
     closers.push(database.close)
     const { db, pool } = database
@@ -436,6 +439,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       clock,
       processes: () => supervised?.counts(),
       logQuorum: logPolicy && receipts.log.quorum,
+      waitsForStandby: config.DATABASE_URL ? database.readReplication : undefined,
       isDraining: drain.isDraining,
     })
     healthRoutes(app, {
@@ -447,6 +451,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     registerGauges(context, encryptionRotation)
     registerHealthGauge(context, health)
+    registerDatabaseGauges(context, database, { isEmbedded: !config.DATABASE_URL })
     registerLogGauges(context, receipts.log, { hasPolicy: logPolicy !== undefined })
     const readMetrics = createMetricsReader(metrics, supervised)
     operatorRoutes(app, metrics, readMetrics, {

@@ -7,19 +7,17 @@ const command = process.argv[2] ?? 'serve'
 
 const commands: Record<string, () => Promise<void>> = {
   serve: async () => {
-    const config = readConfig({ ...process.env, ...readWorkersFlag(process.argv.slice(3)) })
-    requireProductionSettings(config)
+    const config = requireProductionSettings(readConfig({ ...process.env, ...readWorkersFlag(process.argv.slice(3)) }))
     // The processes of a supervisor have its settings, but are not supervisors themselves.
     if (config.WORKERS > 1 && cluster.isPrimary) return (await import('./commands/supervise.ts')).supervise(config)
     return (await import('./commands/serve.ts')).serve(config)
   },
   work: async () => {
-    const config = readConfig(process.env)
-    requireProductionSettings(config)
+    const config = requireProductionSettings(readConfig(process.env))
     return (await import('./commands/work.ts')).work(config)
   },
   /** For `countersign init`: reads the settings and starts nothing. */
-  'check-settings': async () => requireProductionSettings(readConfig(process.env)),
+  'check-settings': async () => void requireProductionSettings(readConfig(process.env)),
   migrate: async () =>
     (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env), process.argv.slice(3)),
   'ledger-check': async () =>

@@ -4067,6 +4067,8 @@ export interface components {
              * @enum {boolean}
              */
             draining?: true;
+            /** @description With DATABASE_URL: whether commits wait for another server, so that a failover loses nothing that was answered. It does not degrade the service. */
+            database_replication?: "synchronous" | "asynchronous";
             /** @description Which parts do not work, absent when all do. Database, disk and Redis make the answer a 503. The others do not, because what does not need them is served, and because a load balancer would take every process away. */
             problems?: {
                 part: "database" | "disk" | "redis" | "facilitator" | "chain" | "models" | "webhooks";
@@ -6860,6 +6862,7 @@ export interface operations {
                      *       "workers_ready": 1,
                      *       "background": "running",
                      *       "draining": true,
+                     *       "database_replication": "synchronous",
                      *       "problems": [
                      *         {
                      *           "part": "database",

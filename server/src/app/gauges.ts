@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { HEALTH_PARTS, type HealthPart } from '../modules/insights/health.ts'
 import { readWitnessFailures } from '../modules/receipts/log-quorum.store.ts'
 import type { TransparencyLog } from '../modules/receipts/transparency-log.ts'
+import type { Database } from '../platform/db.ts'
 import type { EncryptionRotation } from '../platform/encryption-rotation.ts'
 import type { AppContext } from './context.ts'
 import { readRetentionOverdue } from './retention.ts'
@@ -104,6 +105,19 @@ const createRegister =
         return Number.NaN
       }),
     )
+
+/** Whether a failover could lose what was answered. */
+export function registerDatabaseGauges(
+  context: Pick<AppContext, 'metrics' | 'log'>,
+  database: Pick<Database, 'readReplication'>,
+  { isEmbedded }: { isEmbedded: boolean },
+) {
+  createRegister(context)(
+    'database_replication_missing',
+    '1 when commits wait for no other server, 0 when they do and with the embedded database.',
+    async () => (isEmbedded || (await database.readReplication()) ? 0 : 1),
+  )
+}
 
 /** How the log stands with the witnesses of LOG_POLICY. */
 export function registerLogGauges(

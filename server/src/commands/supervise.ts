@@ -136,6 +136,7 @@ async function openSharedDatabase(
     max: 4,
     log,
     direct: config.DATABASE_DIRECT_URL,
+    syncReplication: config.DATABASE_URL ? config.DATABASE_SYNC_REPLICATION : 'off',
   })
   closers.push(database.close)
   const { warnings } = await migrate(database, { log })

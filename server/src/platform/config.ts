@@ -259,6 +259,12 @@ export const settings = {
     parse: databaseAddress,
     secret: true,
   }),
+  DATABASE_SYNC_REPLICATION: optional({
+    group: 'database',
+    about:
+      'whether a commit must wait for another server, so that a failover loses nothing that was answered: `required` uses no primary whose `synchronous_standby_names` or `synchronous_commit` say otherwise, `preferred` says so in the log and in /api/health, `off` says nothing. `required` in production, `preferred` elsewhere',
+    parse: oneOf('required', 'preferred', 'off'),
+  }),
   DATABASE_POOL: setting({
     group: 'database',
     about: 'connections a process keeps',
@@ -692,15 +698,19 @@ function checkCombinations(config: Config) {
     throw new ConfigError("LANE_BASE_URL is missing: LANE_PROVIDER 'openai-compatible' needs an address.")
 }
 
-/** Stops a start in production that would make keys of its own or take payments on the embedded chain. */
-export function requireProductionSettings(config: Config) {
-  if (config.NODE_ENV !== 'production') return
+/**
+ * Stops a start in production that would make keys of its own or take payments on the embedded chain. In the settings
+ * that it returns, a commit must wait for another server unless the operator has said otherwise.
+ */
+export function requireProductionSettings(config: Config): Config {
+  if (config.NODE_ENV !== 'production') return config
   const missing: string[] = settingNames.filter(
     (name) => (settings[name] as Setting<unknown>).production && !config.provided.has(name),
   )
   if (usesEmbeddedChain(config)) missing.push('FACILITATOR_URL (or CHAIN_RPC_URL with FACILITATOR_PRIVATE_KEY)')
   if (missing.length > 0)
     throw new ConfigError(`NODE_ENV is production, and these settings are missing: ${missing.join(', ')}.`)
+  return { ...config, DATABASE_SYNC_REPLICATION: config.DATABASE_SYNC_REPLICATION ?? 'required' }
 }
 
 /** Payments run on the embedded chain unless the operator named a facilitator or a chain. */

@@ -29,10 +29,8 @@ export type Database = {
   connect(): Promise<pg.Client>
   /** From now on a tenant's reading requests see its own rows only; after the migrations have made the role. */
   secureReads(): void
-  /** Whether a commit waits for another server; undefined before the first connection. */
-  waitsForStandby(): boolean | undefined
-  /** How many commits no standby has confirmed, because their wait was cancelled. */
-  unknownCommits(): number
+  /** Whether commits wait for another server. */
+  readReplication(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -54,7 +52,9 @@ export type DatabaseOptions = {
   /** How long a commit may wait for its standby before its outcome counts as unknown. */
   commitWaitMs?: number
   /** `required` refuses a server whose commits wait for no other. */
-  syncReplication?: SyncReplication
+  syncReplication?: SyncReplication | undefined
+  /** Called for each commit that no standby has confirmed, because its wait was cancelled. */
+  onUnknownCommit?: () => void
 }
 
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -67,12 +67,9 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
   const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
   const common = { types, application_name: 'countersign', connectionTimeoutMillis: CONNECT_TIMEOUT_MS }
   const addresses = toAddresses(connection)
-  let unknownCommits = 0
   const limits = {
     commitWaitMs: options.commitWaitMs ?? COMMIT_WAIT_MS,
-    onUnknownCommit: () => {
-      unknownCommits += 1
-    },
+    onUnknownCommit: options.onUnknownCommit ?? (() => {}),
   }
   const createProbe = (address: pg.ClientConfig) => {
     const client = new pg.Client({ ...address, ...common })
@@ -132,8 +129,7 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
       secured = true
     },
     connect,
-    waitsForStandby: primary.waitsForStandby,
-    unknownCommits: () => unknownCommits,
+    readReplication: () => primary.readReplication(pool),
     async close() {
       stopWatching()
       primary.close()

@@ -52,6 +52,11 @@ export function createMetrics(worker?: string) {
       labelNames: ['job'],
       registers: [registry],
     }),
+    unknownCommits: new Counter({
+      name: 'countersign_unknown_commits_total',
+      help: 'Commits that no standby has confirmed, because their wait for it was cancelled.',
+      registers: [registry],
+    }),
     /** One gauge with a value for each name, such as each table. */
     gauges: <Label extends string>(
       name: string,

@@ -88,7 +88,7 @@ export function createPrimary({ addresses, createClient, syncReplication, log }:
     if (state.read_only) return 'is read-only'
     if (state.timeline < (newestTimeline.get(state.system) ?? 0)) return 'is a former primary, with an older history'
     if (syncReplication === 'required' && !isSynchronous(state))
-      return `commits without waiting for another server (synchronous_standby_names is '${state.standby_names}', synchronous_commit is ${state.synchronous_commit}), and DATABASE_SYNC_REPLICATION is required`
+      return `commits without waiting for another one: synchronous_standby_names is '${state.standby_names}' and synchronous_commit is ${state.synchronous_commit}. A failover could lose what was answered, so configure synchronous replication (docs/operations.md), or accept that with DATABASE_SYNC_REPLICATION=preferred`
     return undefined
   }
 
@@ -128,7 +128,12 @@ export function createPrimary({ addresses, createClient, syncReplication, log }:
     for (const { client } of others) endClient(client)
     if (best) return best
     const reasons = (await all).map((result) => (result.status === 'rejected' ? result.reason : undefined))
-    throw reasons.find((reason) => !isPermanent(reason)) ?? reasons[0]
+    // What keeps a primary from being used says more than which servers are standbys.
+    throw (
+      reasons.find((reason) => /synchronous_standby_names/.test(reason?.message)) ??
+      reasons.find((reason) => !isPermanent(reason)) ??
+      reasons[0]
+    )
   }
 
   const passBarrier = async ({ client, address, state }: Candidate) => {
@@ -174,7 +179,9 @@ export function createPrimary({ addresses, createClient, syncReplication, log }:
   const noteReplication = (state: ServerState) => {
     const isWaiting = isSynchronous(state)
     if (isWaiting !== waitsForStandby && syncReplication !== 'off' && !isWaiting)
-      log.info('The database commits without waiting for another server: a failover may lose what was answered.')
+      log.info(
+        'The database commits without waiting for another server: a failover may lose what was answered. See DATABASE_SYNC_REPLICATION.',
+      )
     waitsForStandby = isWaiting
   }
 
@@ -240,8 +247,12 @@ export function createPrimary({ addresses, createClient, syncReplication, log }:
       throw new DatabaseUnavailable(`The database server ${refusal ?? 'is another one than before'}.`)
     },
 
-    /** Whether a commit waits for another server; undefined before the first connection. */
-    waitsForStandby: () => waitsForStandby,
+    /** Whether commits on this connection wait for another server; the cluster's manager may change it at any time. */
+    async readReplication(client: Pick<pg.Pool, 'query'>): Promise<boolean> {
+      const { rows } = await client.query<ServerState>(READ_STATE)
+      noteReplication(rows[0]!)
+      return isSynchronous(rows[0]!)
+    },
 
     close() {
       closed = true

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, readChallenge, startService, testEnv } from '../harness.ts'
+import { createTestDatabase, readChallenge, spawnService, startService, testEnv } from '../harness.ts'
 
 /** What a start refuses, and what it says. */
 const folders: string[] = []
@@ -89,6 +89,27 @@ describe('a start in production', () => {
     })
     expect(output).toContain('ECONNREFUSED')
   })
+
+  test('on a database whose commits wait for no other server is refused, unless a setting accepts that', async () => {
+    const database = await createTestDatabase()
+    const env = { ...productionSettings, DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'silent' }
+    try {
+      for (const command of ['serve', 'work']) {
+        const { exit, output } = await runCommand(command, { ...env, COUNTERSIGN_DATA_DIR: makeDataDir() })
+        expect([exit, output]).toEqual([1, expect.stringContaining('DATABASE_SYNC_REPLICATION=preferred')])
+        expect(output).toContain("synchronous_standby_names is ''")
+      }
+      const service = await spawnService({ ...env, DATABASE_SYNC_REPLICATION: 'preferred', BACKGROUND_WORK: 'off' })
+      try {
+        expect((await service.get('/api/health')).body).toMatchObject({ database_replication: 'asynchronous' })
+      } finally {
+        await service.stop()
+        rmSync(service.dataDir, { recursive: true, force: true })
+      }
+    } finally {
+      await database.drop()
+    }
+  }, 120_000)
 })
 
 test.each([

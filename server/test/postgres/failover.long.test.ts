@@ -115,7 +115,11 @@ describe('a commit that no standby has', () => {
           database.db.transaction().execute((tx) => sql`insert into notes values (12)`.execute(tx)),
       ],
     ] as const) {
-      const database = open()
+      let unknownCommits = 0
+      const onUnknownCommit = () => {
+        unknownCommits += 1
+      }
+      const database = open(undefined, { onUnknownCommit })
       await readNotes(database)
       standby.pause()
       try {
@@ -130,7 +134,7 @@ describe('a commit that no standby has', () => {
       }
       await awaitService(database)
       expect(await readNotes(database)).toContain(id)
-      expect(database.unknownCommits()).toBe(1)
+      expect(unknownCommits).toBe(1)
     }
   })
 
@@ -200,6 +204,28 @@ describe('a commit that no standby has', () => {
     }
     await awaitService(database)
     expect(await readNotes(database)).toContain(id)
+  })
+})
+
+describe('synchronous replication', () => {
+  test('is found when it is configured, and a primary without it is refused when it is required', async () => {
+    const required = { syncReplication: 'required' } as const
+    expect(await open(undefined, required).readReplication()).toBe(true)
+    await primary.configure('synchronous_standby_names', '')
+    const lax = open(undefined, { syncReplication: 'preferred' })
+    await poll('the setting to be read', async () => !(await lax.readReplication()))
+    const strict = open(primary.url(), required)
+    await expect(strict.pool.query('select 1')).rejects.toThrow('DATABASE_SYNC_REPLICATION=preferred')
+    await expect(strict.connect()).rejects.toThrow('DATABASE_SYNC_REPLICATION=preferred')
+    await primary.configure('synchronous_standby_names', '*')
+    await awaitService(strict)
+    for (const mode of ['off', 'local']) {
+      await primary.query(`alter role countersign set synchronous_commit = ${mode}`)
+      await expect(open(primary.url(), required).pool.query('select 1')).rejects.toThrow(
+        `synchronous_commit is ${mode}`,
+      )
+    }
+    await primary.query('alter role countersign reset synchronous_commit')
   })
 })
 

@@ -24,6 +24,15 @@ const HealthResponse = Type.Object(
     draining: Type.Optional(
       Type.Literal(true, { description: 'The service is being stopped: it finishes its work and takes no more.' }),
     ),
+    database_replication: Type.Optional(
+      Type.Union(
+        (['synchronous', 'asynchronous'] as const).map((state) => Type.Literal(state)),
+        {
+          description:
+            'With DATABASE_URL: whether commits wait for another server, so that a failover loses nothing that was answered. It does not degrade the service.',
+        },
+      ),
+    ),
     problems: Type.Optional(
       Type.Array(
         Type.Object({

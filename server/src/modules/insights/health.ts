@@ -30,6 +30,8 @@ export type HealthReport = {
   log_quorum?: LogQuorumHealth
   /** What is wrong, and since when; absent when nothing is. */
   problems?: HealthProblem[]
+  /** Whether commits wait for another server, so that a failover loses nothing. It never degrades the service. */
+  database_replication?: 'synchronous' | 'asynchronous'
 } & Partial<ProcessHealth>
 
 export type Health = ReturnType<typeof createHealth>
@@ -53,6 +55,7 @@ export function createHealth(deps: {
   /** The checks of the other parts that are configured. */
   parts?: Partial<Record<Exclude<HealthPart, 'database' | 'redis'>, PartCheck>>
   clock?: Clock
+  waitsForStandby?: (() => Promise<boolean>) | undefined
   logQuorum?: () => Promise<
     { state: LogQuorumHealth['state']; size: number; cosignedSize: number; behindSeconds: number } | undefined
   >
@@ -92,12 +95,19 @@ export function createHealth(deps: {
     return { log_quorum: { state, entries: size, cosigned_entries: cosignedSize, seconds: Math.floor(behindSeconds) } }
   }
 
+  const readReplication = async (): Promise<Pick<HealthReport, 'database_replication'>> => {
+    if (!deps.waitsForStandby) return {}
+    const isWaiting = await within(timeoutMs, deps.waitsForStandby()).catch(() => undefined)
+    return isWaiting === undefined ? {} : { database_replication: isWaiting ? 'synchronous' : 'asynchronous' }
+  }
+
   const runChecks = async (): Promise<HealthReport> => {
     const parts = Object.entries(deps.parts ?? {}) as [HealthPart, PartCheck][]
-    const [redis, supabase, quorum, ...partProblems] = await Promise.all([
+    const [redis, supabase, quorum, replication, ...partProblems] = await Promise.all([
       runCheck(deps.checks.redis, timeoutMs),
       runCheck(deps.checks.supabase, timeoutMs),
       readLogQuorum(),
+      readReplication(),
       ...parts.map(([part, check]) => readPart(part, check)),
     ])
     const messages = new Map<HealthPart, string>()
@@ -116,6 +126,7 @@ export function createHealth(deps: {
       ...deps.processes?.(),
       ...(draining && { draining }),
       ...quorum,
+      ...replication,
       ...(problems.length > 0 && { problems }),
     }
   }
