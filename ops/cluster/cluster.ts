@@ -443,6 +443,11 @@ export function openCluster(folder: string) {
       }
       await stopAll(names.filter((name) => name.startsWith('patroni-')))
       for (const node of nodes) this.killPostgres(node)
+      await waitFor(
+        'PostgreSQL to end',
+        () => nodes.every((node) => postmasterOf(node) === undefined),
+        STOP_DEADLINE_MS,
+      )
       await stopAll(names.filter((name) => !name.startsWith('patroni-')))
     },
   }

@@ -157,6 +157,14 @@ const killCounts: Record<string, number> = {}
 const longest: Record<string, number> = {}
 let load: Awaited<ReturnType<typeof createLoad>> | undefined
 let ledgerChecks = 0
+// Nothing is left running when somebody stops it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, async () => {
+    await processes.close()
+    outside?.close()
+    await cluster.stop()
+    process.exit(1)
+  })
 try {
   say(`seed ${seed}; the cluster is in ${folder}`)
   await cluster.start({ synchronous: !values.asynchronous })

@@ -123,6 +123,14 @@ async function restoreTo(name: string, time: string) {
   }
 }
 
+// Nothing is left running when somebody stops it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, async () => {
+    await processes.close()
+    for (const stop of stops) stop()
+    await cluster.stop()
+    process.exit(1)
+  })
 try {
   await cluster.start()
   await processes.startAll()
