@@ -96,6 +96,7 @@ import { migrate } from './platform/migrate.ts'
 import { createNotifications } from './platform/notifications.ts'
 import { operatorRoutes } from './platform/operator.routes.ts'
 import { createOutbox } from './platform/outbox.ts'
+import { checkPoolLimits } from './platform/pooler.ts'
 import { openSecretFolder } from './platform/secrets.ts'
 import { staticFileRoutes } from './platform/static-files.ts'
 import type { Supervised } from './platform/supervised.ts'
@@ -186,6 +187,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const jobs = createJobs({ db, clock, log }, metrics)
     const { warnings, tenantReads } = await migrate(database, { log })
     for (const warning of warnings) log.warn(warning)
+    await checkPoolLimits(pool, log)
     if (tenantReads.ok) database.secureReads()
     else log.warn({ reason: tenantReads.reason }, 'tenants read without row-level security; see docs/operations.md')
     await checkEncryptionKey(pool, keys)

@@ -25,9 +25,6 @@ export const testEnv = {
   RATE_LIMIT_KEY_PER_MINUTE: '0',
   // Hundreds of services start in the tests; those about the benchmark turn it on.
   BENCHMARK_SUITE: 'off',
-  // Crash tests wait for the grace.
-  INSTANCE_BEAT_MS: '250',
-  INSTANCE_GRACE_MS: '2500',
 }
 
 /** Starts the whole service in this process, on a new database unless one is given. */

@@ -27,6 +27,8 @@ export type Database = {
   pool: pg.Pool
   /** A client outside the pool with a session of its own, for LISTEN, migrations and leases: never through a transaction pooler. */
   connect(): Promise<pg.Client>
+  /** Whether `connect` has an address of its own, because the pool's leads through a pooler. */
+  hasDirectAddress: boolean
   /** From now on a tenant's reading requests see its own rows only; after the migrations have made the role. */
   secureReads(): void
   /** Whether commits wait for another server. */
@@ -77,16 +79,20 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
     return client
   }
   const primary = createPrimary({ addresses, createClient: createProbe, syncReplication, log })
+  const hasDirectAddress = options.direct !== undefined && options.direct !== connection
   const settings: pg.PoolConfig = {
     ...common,
     max: options.max,
     idleTimeoutMillis: 30_000,
-    statement_timeout: statementTimeoutMs,
-    // Below the statement's, so that an answer names the lock and is retried.
-    lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: 30_000,
+    // A transaction pooler refuses or ignores these parameters, and sets its own limits (platform/pooler.ts).
+    ...(!hasDirectAddress && {
+      statement_timeout: statementTimeoutMs,
+      // Below the statement's, so that an answer names the lock and is retried.
+      lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: 30_000,
+    }),
   }
-  const pool = createPrimaryPool(settings, primary, createClientClass(primary, { ...limits, statementTimeoutMs }))
+  const pool = createPrimaryPool(settings, primary, createClientClass(primary, { ...limits, statementTimeoutMs, isPooled: hasDirectAddress }))
   pool.on('error', (error) => log.debug({ err: error }, 'an idle database connection was lost'))
   let secured = false
   const onCreateConnection = async (connection: DatabaseConnection) => scopeConnection(connection, () => secured)
@@ -129,6 +135,7 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
       secured = true
     },
     connect,
+    hasDirectAddress,
     readReplication: () => primary.readReplication(pool),
     async close() {
       stopWatching()

@@ -7,6 +7,7 @@ import { ConfigError } from './config.ts'
 import type { Database } from './db.ts'
 import { SCHEMA_VERSION } from './generated/schema-version.ts'
 import type { Log } from './log.ts'
+import { requireSession } from './pooler.ts'
 import { requireServerVersion } from './server-version.ts'
 import { secureTenantReads, type TenantReads } from './tenant-reads.ts'
 
@@ -31,6 +32,8 @@ export type MigrateOptions = {
   log?: Pick<Log, 'info'>
   /** How long the beat of a process that is too old is watched before it counts as gone. */
   watchMs?: number
+  /** How long another process may migrate before this one gives up. */
+  lockWaitMs?: number
 }
 
 type Queries = Pick<pg.Client, 'query'>
@@ -42,6 +45,9 @@ const LOCK_ATTEMPTS = 100
 const LOCK_PAUSE_MS = 1_000
 /** Longer than a process goes without a beat. */
 const WATCH_MS = 10_000
+const LOCK_WAIT_MS = 30 * 60_000
+const LOCK_POLL_MS = 100
+const SAY_WAITING_MS = 5_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
@@ -51,8 +57,8 @@ const LOCK_NOT_AVAILABLE = '55P03'
  * (docs/decisions/0041-rolling-upgrades.md), and a process of an older release changes nothing.
  */
 export async function migrate(
-  database: Pick<Database, 'connect'>,
-  { schema = ownSchema, log, watchMs = WATCH_MS }: MigrateOptions = {},
+  database: Pick<Database, 'connect'> & Partial<Pick<Database, 'hasDirectAddress'>>,
+  { schema = ownSchema, log, watchMs = WATCH_MS, lockWaitMs = LOCK_WAIT_MS }: MigrateOptions = {},
 ): Promise<{ applied: string[]; warnings: string[]; tenantReads: TenantReads }> {
   const client = await database.connect()
   const applied: string[] = []
@@ -61,7 +67,8 @@ export async function migrate(
   client.on('notice', ({ severity, message }) => severity === 'WARNING' && message && warnings.push(message))
   try {
     await requireServerVersion(client)
-    await client.query(`select pg_advisory_lock(hashtext('countersign/migrate'))`)
+    await requireSession(client, database)
+    await takeMigrationLock(client, lockWaitMs, log)
     await client.query(CREATE_RECORDS)
     const recorded = await readRecordedVersion(client)
     if (recorded && recorded.oldest_beside > schema.version)
@@ -86,6 +93,43 @@ export async function migrate(
   } finally {
     await client.end()
   }
+}
+
+/**
+ * The lock is the session's, so the database releases it when the process is killed; the probes of the connection do the
+ * same for a machine that is gone.
+ */
+async function takeMigrationLock(client: Queries, waitMs: number, log: MigrateOptions['log']) {
+  await client.query(`set statement_timeout = 0; set application_name = 'countersign migrate';
+    set tcp_keepalives_idle = 15; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3`)
+  const startedAt = performance.now()
+  let sayAt = startedAt + SAY_WAITING_MS
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>(
+      `select pg_try_advisory_lock(hashtext('countersign/migrate')) as taken`,
+    )
+    if (rows[0]!.taken) return
+    const now = performance.now()
+    const isOver = now - startedAt >= waitMs
+    if (isOver || now >= sayAt) {
+      sayAt = now + SAY_WAITING_MS
+      const others = await describeMigrations(client)
+      if (isOver) throw new Error(`Another process has been migrating this database for too long: ${others}.`)
+      log?.info({ waited_s: Math.round((now - startedAt) / 1000), others }, 'waits for another process that migrates')
+    }
+    await delay(LOCK_POLL_MS)
+  }
+}
+
+/** Sessions that migrate or wait to: which they are tells an operator what to look for. */
+async function describeMigrations(client: Queries): Promise<string> {
+  const { rows } = await client.query<{ pid: number; host: string; since: string }>(`
+    select pid, coalesce(host(client_addr), 'this machine') as host, to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS TZ') as since
+    from pg_stat_activity
+    where datname = current_database() and application_name = 'countersign migrate' and pid <> pg_backend_pid()
+    order by backend_start limit 5`)
+  const list = rows.map(({ pid, host, since }) => `session ${pid} from ${host} since ${since}`)
+  return list.join(', ') || 'a session of an older release'
 }
 
 const CREATE_RECORDS = `

@@ -16,6 +16,8 @@ type Limits = {
   /** The server's own limits do not apply to the wait of a commit for its standby. */
   commitWaitMs: number
   onUnknownCommit: () => void
+  /** Behind a transaction pooler the next statement may reach another session, which lacks a prepared one. */
+  isPooled?: boolean
 }
 
 type Callback = (error: Error | undefined, result: unknown) => void
@@ -49,6 +51,7 @@ export function createClientClass(primary: Primary, limits: Limits): ClientClass
     override query(...args: any[]): any {
       const send = super.query as (...args: unknown[]) => unknown
       if (typeof args[0]?.submit === 'function') return send.apply(this, args)
+      if (limits.isPooled && args[0]?.name) args[0] = { ...args[0], name: undefined }
       this.#statements += 1
       this.giveUpAt ??= this.#deadline(args[0])
       const callback = args.at(-1) as Callback | undefined

@@ -15,7 +15,14 @@ import {
  * A process that is thought dead and is not: it is stopped with SIGSTOP after a step, beyond the grace. Another takes its
  * run over and ends it; when the first goes on, its step finds the run taken, and nothing is charged twice.
  */
-const secrets = { SIGNING_KEY: 's'.repeat(40), ENCRYPTION_KEY: 'e'.repeat(40), ADMIN_KEY: 'a'.repeat(40) }
+const settings = {
+  SIGNING_KEY: 's'.repeat(40),
+  ENCRYPTION_KEY: 'e'.repeat(40),
+  ADMIN_KEY: 'a'.repeat(40),
+  BACKGROUND_WORK: 'off',
+  INSTANCE_BEAT_MS: '250',
+  INSTANCE_GRACE_MS: '2500',
+}
 const PRICE = 10_000n
 const FUNDS = 1_000_000n
 
@@ -23,7 +30,7 @@ let database: Awaited<ReturnType<typeof createTestDatabase>>
 let front: TestService
 beforeAll(async () => {
   database = await createTestDatabase()
-  front = await startService({ databaseUrl: database.url, env: { ...secrets, BACKGROUND_WORK: 'off' } })
+  front = await startService({ databaseUrl: database.url, env: settings })
 }, 60_000)
 const children: ChildProcess[] = []
 afterAll(async () => {
@@ -51,10 +58,9 @@ const readRun = async (task: string) =>
 /** Starts a process that stops at the step, gives it a run, lets `front` end that run, and lets the process go on. */
 async function stopAt(step: string, headers: Record<string, string> = {}) {
   const stopping = await spawnService({
-    ...secrets,
+    ...settings,
     DATABASE_URL: database.url,
     COUNTERSIGN_STOP_AT: step,
-    BACKGROUND_WORK: 'off',
   })
   children.push(stopping.child)
   const payer = await front.payer(1)

@@ -46,6 +46,8 @@ beforeAll(async () => {
   world = await startService({
     env: {
       BACKGROUND_WORK: 'off',
+      INSTANCE_BEAT_MS: '250',
+      INSTANCE_GRACE_MS: '2500',
       LANE_PROVIDER: 'openai-compatible',
       LANE_BASE_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`,
       LANE_MODEL: 'a-model',
