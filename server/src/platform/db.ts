@@ -92,7 +92,11 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
       idle_in_transaction_session_timeout: 30_000,
     }),
   }
-  const pool = createPrimaryPool(settings, primary, createClientClass(primary, { ...limits, statementTimeoutMs, isPooled: hasDirectAddress }))
+  const pool = createPrimaryPool(
+    settings,
+    primary,
+    createClientClass(primary, { ...limits, statementTimeoutMs, isPooled: hasDirectAddress }),
+  )
   pool.on('error', (error) => log.debug({ err: error }, 'an idle database connection was lost'))
   let secured = false
   const onCreateConnection = async (connection: DatabaseConnection) => scopeConnection(connection, () => secured)

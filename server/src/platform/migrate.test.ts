@@ -36,3 +36,21 @@ test('an upgrade renames parameters, removes retired functions and leaves those 
   expect(await parameterNames('operators_own')).toEqual([['i']])
   expect(await migrate(database)).toMatchObject({ applied: [], tenantReads: { ok: true } })
 })
+
+test('a start that finds another migrating says which session it waits for, gives up at its limit, and goes on when that session is gone', async () => {
+  const other = scratch.open(1)
+  const holder = await other.connect()
+  holder.on('error', () => undefined)
+  await holder.query(
+    `set application_name = 'countersign migrate'; select pg_advisory_lock(hashtext('countersign/migrate'))`,
+  )
+  const { rows } = await holder.query<{ pid: number }>('select pg_backend_pid() as pid')
+  await expect(migrate(database, { lockWaitMs: 300 })).rejects.toThrow(
+    `Another process has been migrating this database for too long: session ${rows[0]!.pid} from this machine since`,
+  )
+  const waiting = migrate(database)
+  await database.pool.query('select pg_terminate_backend($1)', [rows[0]!.pid])
+  expect(await waiting).toMatchObject({ applied: [] })
+  await holder.end().catch(() => undefined)
+  await other.close()
+})
