@@ -7,7 +7,7 @@ export class CommitUnknown extends Error {
 }
 
 /**
- * Whether a later attempt may succeed: lost connections, servers that restart or are read-only, exhausted resources and
+ * Whether a later attempt may succeed: lost connections, servers that restart or cannot be used, exhausted resources and
  * locks held too long, by SQLSTATE or Node's code.
  */
 export function isUnavailable(error: unknown): boolean {
@@ -18,7 +18,7 @@ export function isUnavailable(error: unknown): boolean {
       error instanceof Error &&
       /timeout exceeded when trying to connect|Connection terminated|not queryable/.test(error.message)
     )
-  return /^(08|25006|40003|53|55P03|57|ECONN|EHOST|ENET|EAI_AGAIN|ENOENT|EPIPE|ETIMEDOUT)/.test(code)
+  return /^(08|40003|53|55P03|57|ECONN|EHOST|ENET|EAI_AGAIN|ENOENT|EPIPE|ETIMEDOUT)/.test(code)
 }
 
 /**

@@ -34,6 +34,7 @@ export function createClientClass(primary: Primary, limits: Limits): ClientClass
     #statements = 0
     #isCommitUnknown = false
     #lossError: Error | undefined
+    #isReading = false
 
     constructor(config?: string | pg.ClientConfig) {
       super(config)
@@ -53,6 +54,7 @@ export function createClientClass(primary: Primary, limits: Limits): ClientClass
       if (typeof args[0]?.submit === 'function') return send.apply(this, args)
       if (limits.isPooled && args[0]?.name) args[0] = { ...args[0], name: undefined }
       this.#statements += 1
+      if (typeof args[0] === 'string') this.#noteTransaction(args[0])
       this.giveUpAt ??= this.#deadline(args[0])
       const callback = args.at(-1) as Callback | undefined
       if (typeof callback === 'function') {
@@ -71,6 +73,11 @@ export function createClientClass(primary: Primary, limits: Limits): ClientClass
       )
     }
 
+    /** In a transaction that only reads by its own declaration, a refused write says nothing about the server. */
+    #noteTransaction(statement: string) {
+      if (statement.startsWith('begin')) this.#isReading = statement.startsWith('begin read only')
+    }
+
     #deadline(statement: unknown): number | undefined {
       if (limits.statementTimeoutMs === undefined) return undefined
       const executionMs = statement === 'commit' ? 0 : limits.statementTimeoutMs
@@ -83,7 +90,10 @@ export function createClientClass(primary: Primary, limits: Limits): ClientClass
       this.giveUpAt = this.#statements > 0 ? this.#deadline(undefined) : undefined
       const isCommitUnknown = this.#isCommitUnknown
       this.#isCommitUnknown = false
-      if ((error as { code?: string } | undefined)?.code === '25006') primary.lose('the server is read-only', error)
+      if ((error as { code?: string } | undefined)?.code === '25006' && !this.#isReading) {
+        primary.lose('the server is read-only', error)
+        return new DatabaseUnavailable('The database server is read-only.', { cause: error })
+      }
       // A rollback on the lost connection must not hide that it was lost during a commit.
       if (error && isOutcomeUnknown(error)) this.#lossError ??= error
       if (error) return this.#lossError ?? error

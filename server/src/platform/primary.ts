@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { DatabaseUnavailable } from './database-errors.ts'
@@ -31,7 +32,6 @@ type ServerState = {
   identity: string
   system: string
   timeline: number
-  pid: number
 }
 
 type Admission = { address: pg.ClientConfig; identity: string }
@@ -44,6 +44,7 @@ const START_PATIENCE_MS = 15_000
 /** How long the servers that have not answered yet are waited for when one primary has answered: it may be the wrong one. */
 const OTHERS_PATIENCE_MS = 500
 const BARRIER_TIMEOUT_MS = 5_000
+const CANCEL_TIMEOUT_MS = 1_000
 const CHECK_TIMEOUT_MS = 5_000
 const FIRST_PAUSE_MS = 50
 const MAX_PAUSE_MS = 1_000
@@ -57,7 +58,7 @@ const PERMANENT = /^(28|3D|42|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|ERR_TLS|ENO
 const READ_STATE = `
   select pg_is_in_recovery() as recovering, current_setting('transaction_read_only') = 'on' as read_only,
          current_setting('synchronous_standby_names') as standby_names, current_setting('synchronous_commit') as synchronous_commit,
-         pg_backend_pid() as pid, (select system_identifier::text from pg_control_system()) as system,
+         (select system_identifier::text from pg_control_system()) as system,
          case when pg_is_in_recovery() then 0 else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline,
          concat_ws(' ', (select system_identifier from pg_control_system()),
            case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_lsn()), 8) end,
@@ -136,25 +137,14 @@ export function createPrimary({ addresses, createClient, syncReplication, log }:
     )
   }
 
-  const passBarrier = async ({ client, address, state }: Candidate) => {
+  const passBarrier = async ({ client }: Candidate) => {
+    const barrier = client.query(BARRIER)
     try {
-      await within(BARRIER_TIMEOUT_MS, client.query(BARRIER))
+      await within(BARRIER_TIMEOUT_MS, barrier)
     } catch (error) {
-      await cancelQuery(address, state.pid)
+      cancelQuery(client)
+      await within(CANCEL_TIMEOUT_MS, barrier).catch(() => {})
       throw new DatabaseUnavailable('No standby has confirmed what the database server holds.', { cause: error })
-    }
-  }
-
-  /** The process of the server would go on waiting for its standby after its client has left. */
-  const cancelQuery = async (address: pg.ClientConfig, pid: number) => {
-    const client = createClient(address)
-    try {
-      await client.connect()
-      await within(CHECK_TIMEOUT_MS, client.query('select pg_cancel_backend($1)', [pid]))
-    } catch (error) {
-      log.debug({ err: error }, 'a wait for a standby could not be cancelled')
-    } finally {
-      endClient(client)
     }
   }
 
@@ -267,6 +257,23 @@ const isSynchronous = (state: Pick<ServerState, 'standby_names' | 'synchronous_c
   state.standby_names.trim() !== '' && ['on', 'remote_write', 'remote_apply'].includes(state.synchronous_commit)
 
 const isPermanent = (error: unknown) => PERMANENT.test(String((error as { code?: unknown })?.code ?? ''))
+
+const CANCEL_REQUEST = 80_877_102
+
+/**
+ * The process of the server would go on waiting for its standby after its client has left. By the protocol's own request,
+ * because behind a pooler a process id may belong to somebody else by now.
+ */
+function cancelQuery(client: pg.Client) {
+  const { processID, secretKey } = client as unknown as { processID: number; secretKey: number }
+  const { host, port } = client
+  const request = Buffer.alloc(16)
+  for (const [index, number] of [request.length, CANCEL_REQUEST, processID, secretKey].entries())
+    request.writeInt32BE(number, index * 4)
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+  socket.on('error', () => {}).setTimeout(CANCEL_TIMEOUT_MS, () => socket.destroy())
+  socket.end(request)
+}
 
 /** A server that does not answer must not be waited for. */
 function endClient(client: pg.Client) {

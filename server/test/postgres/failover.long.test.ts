@@ -167,6 +167,18 @@ describe('a commit that no standby has', () => {
       const transaction = database.db.transaction().execute((tx) => sql`insert into notes values (15)`.execute(tx))
       expect(await Promise.all([outcomeOf(statement), outcomeOf(transaction)])).toEqual(['unknown', 'unknown'])
       expect(await outcomeOf(readNotes(database))).toBe('unavailable')
+      // The barrier is tried again and again, and each one that was not confirmed is taken back before the next.
+      const started = new Set<string>()
+      let atOnce = 0
+      await poll('the second barrier', async () => {
+        const rows = await primary.query(
+          `select pid::text from pg_stat_activity where wait_event = 'SyncRep' and query like '%barrier%'`,
+        )
+        for (const { pid } of rows) started.add(pid)
+        atOnce = Math.max(atOnce, rows.length)
+        return started.size === 2
+      })
+      expect(atOnce).toBe(1)
     } finally {
       standby.resume()
     }
