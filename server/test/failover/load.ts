@@ -46,6 +46,8 @@ const CALL_DEADLINE_MS = 240_000
 const ATTEMPT_TIMEOUT_MS = 15_000
 const PROBE_TIMEOUT_MS = 5_000
 const PROBE_INTERVAL_MS = 250
+/** At most so many wait at once; those of the next quarter of a second are then left out. */
+const MAX_PROBES = 40
 
 export type Load = Awaited<ReturnType<typeof createLoad>>
 
@@ -218,6 +220,7 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
     },
   }
   let escrowedMicro = 0n
+  let longestCallMs = 0
 
   let paused = true
   let stopped = false
@@ -243,15 +246,21 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
     }
   }
 
-  /** Times at which a run was acknowledged to somebody who asks all the time, between pauses of the load. */
+  /**
+   * Somebody new asks for a run every quarter of a second, whether earlier callers have their answers or not: the time
+   * between two acknowledgements is time without service. A caller whose own run was under way may wait longer.
+   */
   let lastAcknowledgement: number | undefined
   const outages: { from: number; ms: number }[] = []
-  operations.probe = async () => {
+  const probes = new Set<Promise<void>>()
+  const probe = async () => {
+    const startedAt = performance.now()
     const body = { task: task(), agent_id: AGENT, payment: { wallet_id: buyer } }
     const sent = { ...headers, 'idempotency-key': randomUUID() }
     const { status, body: answer } = await sendUntilFinal('/api/run', body, sent, PROBE_TIMEOUT_MS)
+    const now = performance.now()
+    longestCallMs = Math.max(longestCallMs, now - startedAt)
     if (status === 200) {
-      const now = performance.now()
       if (lastAcknowledgement !== undefined) outages.push({ from: lastAcknowledgement, ms: now - lastAcknowledgement })
       lastAcknowledgement = now
       acknowledged.push({
@@ -265,6 +274,14 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
       count('probe')
     } else if (answer.charged === false) count('failed, not charged')
     else faults.push(`probe: ${status} ${JSON.stringify(answer).slice(0, 300)}`)
+  }
+  operations.probe = async () => {
+    if (probes.size >= MAX_PROBES) return
+    const answered: Promise<void> = probe()
+      .catch((error: Error) => void faults.push(`probe: ${error.message}`))
+      .finally(() => probes.delete(answered))
+    probes.add(answered)
+    await Promise.race([answered, pause(PROBE_INTERVAL_MS)])
   }
 
   /** A client that remembers its last checkpoint, and asks another process each time. */
@@ -314,6 +331,8 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
     toppedUp,
     funds: { payerMicro: BigInt(PAYER_USDC) * 1_000_000n, addresses: payers.map(({ address }) => address) },
     escrowedMicro: () => escrowedMicro,
+    /** The longest time that one caller waited for the answer to one run, all attempts together. */
+    longestCallMs: () => longestCallMs,
     sendUntilFinal,
     start() {
       if (!paused) return
@@ -328,6 +347,7 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
         paused = true
       }
       while (active > 0) await pause(50)
+      await Promise.all(probes)
     },
     async stop() {
       await this.settle()

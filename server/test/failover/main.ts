@@ -6,7 +6,7 @@
  *
  * Options: --seed N, --rounds N, --minutes N, --processes N, --folder PATH, --connect proxy|hosts|both (through HAProxy, with
  * several hosts in DATABASE_URL, or one process after the other), --chain embedded|outside (whose journal is in the
- * database, or a facilitator and a chain that no kill touches), --asynchronous (a cluster that loses commits: passes when the checks find that).
+ * database, or a facilitator and a chain that no kill touches), --only TEXT (kills with this in their names), --asynchronous (a cluster that loses commits: passes when the checks find that).
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,6 +30,7 @@ const { values } = parseArgs({
     folder: { type: 'string' },
     connect: { type: 'string', default: 'proxy' },
     chain: { type: 'string', default: 'embedded' },
+    only: { type: 'string', default: '' },
     asynchronous: { type: 'boolean', default: false },
   },
 })
@@ -197,7 +198,7 @@ try {
   }
   let planned: string[] = []
   for (let round = 0; !isOver(round) && failures.length === 0; round += 1) {
-    if (planned.length === 0) planned = random.shuffle(Object.keys(kills))
+    if (planned.length === 0) planned = random.shuffle(Object.keys(kills).filter((kind) => kind.includes(values.only)))
     const kind = values.asynchronous ? 'PostgreSQL primary, cut off from its standbys' : planned.pop()!
     load.start()
     await pause(2_000 + random.integer(4_000))
@@ -217,6 +218,7 @@ try {
     const outage = Math.max(0, ...load.outages.filter(({ from, ms }) => from + ms > killedAt).map(({ ms }) => ms))
     longest[kind] = Math.max(longest[kind] ?? 0, outage)
     await load.settle()
+    writeFileSync(join(folder, 'service.log'), processes.output())
     say(
       `round ${round + 1}: ${kind} killed; ${(outage / 1000).toFixed(1)} s without service; ${load.acknowledged.length - acknowledgedBefore} runs acknowledged since, ${load.acknowledged.length} in all`,
     )
@@ -238,7 +240,7 @@ try {
   )
   const total = Object.values(killCounts).reduce((all, number) => all + number, 0)
   say(
-    `${total} kills, ${load?.acknowledged.length ?? 0} acknowledged runs, ${receiver.received.length} webhooks, ${ledgerChecks} checks; longest time without service ${(Math.max(0, ...Object.values(longest)) / 1000).toFixed(1)} s`,
+    `${total} kills, ${load?.acknowledged.length ?? 0} acknowledged runs, ${receiver.received.length} webhooks, ${ledgerChecks} checks; longest time without service ${(Math.max(0, ...Object.values(longest)) / 1000).toFixed(1)} s, longest wait of one caller ${((load?.longestCallMs() ?? 0) / 1000).toFixed(1)} s`,
   )
   for (const failure of failures.slice(0, PRINTED_FAULTS)) console.log(`FAULT ${failure}`)
   if (failures.length > PRINTED_FAULTS) console.log(`FAULT … and ${failures.length - PRINTED_FAULTS} more`)
@@ -247,14 +249,12 @@ try {
       ? 'no acknowledged run lost, none charged twice, books balanced, log consistent, webhooks delivered'
       : `${failures.length} faults`,
   )
+  writeFileSync(join(folder, 'service.log'), processes.output())
   await processes.close()
   outside?.close()
   await cluster.stop()
   await receiver.close()
   if (failures.length === 0 && !values.folder) rmSync(folder, { recursive: true, force: true })
-  else {
-    writeFileSync(join(folder, 'service.log'), processes.output())
-    say(`logs are in ${folder}`)
-  }
+  else say(`logs are in ${folder}`)
 }
 process.exit((failures.length === 0) === !values.asynchronous ? 0 : 1)
