@@ -6,7 +6,8 @@
  *
  * Options: --seed N, --rounds N, --minutes N, --processes N, --folder PATH, --connect proxy|hosts|both (through HAProxy, with
  * several hosts in DATABASE_URL, or one process after the other), --chain embedded|outside (whose journal is in the
- * database, or a facilitator and a chain that no kill touches), --only TEXT (kills with this in their names), --asynchronous (a cluster that loses commits: passes when the checks find that).
+ * database, or a facilitator and a chain that no kill touches), --only TEXT (kills with
+ * this in their names), --asynchronous (a cluster that loses commits: passes when the checks find that).
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
