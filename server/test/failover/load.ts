@@ -250,7 +250,7 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
    * Somebody new asks for a run every quarter of a second, whether earlier callers have their answers or not: the time
    * between two acknowledgements is time without service. A caller whose own run was under way may wait longer.
    */
-  let lastAcknowledgement: number | undefined
+  let lastAcknowledgement = performance.now()
   const outages: { from: number; ms: number }[] = []
   const probes = new Set<Promise<void>>()
   const probe = async () => {
@@ -261,7 +261,7 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
     const now = performance.now()
     longestCallMs = Math.max(longestCallMs, now - startedAt)
     if (status === 200) {
-      if (lastAcknowledgement !== undefined) outages.push({ from: lastAcknowledgement, ms: now - lastAcknowledgement })
+      outages.push({ from: lastAcknowledgement, ms: now - lastAcknowledgement })
       lastAcknowledgement = now
       acknowledged.push({
         kind: 'probe',
@@ -336,7 +336,7 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
     sendUntilFinal,
     start() {
       if (!paused) return
-      lastAcknowledgement = undefined
+      lastAcknowledgement = performance.now()
       paused = false
       resume.resolve()
     },
