@@ -148,3 +148,9 @@ test('a row that was removed by mistake is written again with the next beat', as
   await database.pool.query('delete from instances')
   await vi.waitUntil(async () => (await rowsOf()).length === 1, WAIT)
 })
+
+test('the beat leaves nothing behind in its session: a commit of money there would wait for its standby', async () => {
+  const { session } = await join('process')
+  const { rows } = await database.pool.query(`select current_setting('synchronous_commit') as mode`)
+  expect(await session.query('select current_setting($1) as mode', ['synchronous_commit'], 1_000)).toEqual(rows)
+})

@@ -6,6 +6,7 @@ import { SCHEMA_VERSION } from './generated/schema-version.ts'
 import { describeThisProcess, hasEnded, type LocalProcess } from './local-process.ts'
 import type { Log } from './log.ts'
 import { createNotifications, type Notifications } from './notifications.ts'
+import { requireSession } from './pooler.ts'
 
 /**
  * Which processes are alive. Each writes a beat into its row of `instances` and reads the beats of the others.
@@ -146,10 +147,12 @@ export async function createInstances({
 
 /** For a process without a service of its own: with a session for the beat alone. */
 export async function openInstances(
-  database: Pick<Database, 'connect'>,
+  database: Pick<Database, 'connect' | 'hasDirectAddress'>,
   { INSTANCE_BEAT_MS: beatMs, INSTANCE_GRACE_MS: graceMs }: Pick<Config, 'INSTANCE_BEAT_MS' | 'INSTANCE_GRACE_MS'>,
   log: Log,
 ): Promise<Instances> {
+  const probe = await database.connect()
+  await requireSession(probe, database).finally(() => probe.end())
   const id = randomBytes(12).toString('hex')
   const session = await createNotifications(database, id, log)
   const instances = await createInstances({ id, session, log, beatMs, graceMs })
@@ -160,10 +163,11 @@ export async function openInstances(
   return { ...instances, close }
 }
 
-/** One statement writes the own beat and reads all others. */
+/** One statement writes the own beat and reads all others. Its commit, and no other of the session, does not wait for a standby. */
 const BEAT = `
   with own as (
-    insert into instances (id, beat, host, pid, machine, pid_started, schema_version) values ($1, $2, $3, $4, $5, $6, $7)
+    insert into instances (id, beat, host, pid, machine, pid_started, schema_version)
+    select $1, $2::bigint, $3, $4::int, $5, $6, $7::int from set_config('synchronous_commit', 'off', true) as mode where mode = 'off'
     on conflict (id) do update set beat = excluded.beat)
   select id, beat, host, pid, machine, pid_started from instances where id <> $1 order by id limit ${MAX_INSTANCES}`
 

@@ -49,8 +49,7 @@ export async function createNotifications(
     try {
       // Before the lock, which may have to be waited for: until then caches would be stale.
       const listens = [...listeners.keys()].map((channel) => `listen "${channel}"`)
-      // What is written here is repeated soon, so that it need not wait for a standby.
-      await within(QUERY_TIMEOUT_MS, newClient.query(['set synchronous_commit = off', ...listens].join(';')))
+      await within(QUERY_TIMEOUT_MS, newClient.query(listens.join(';') || 'select 1'))
       client = newClient
       connections += 1
       await takeLock(newClient)
