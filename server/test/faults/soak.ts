@@ -49,7 +49,7 @@ const RECOVERY_LIMIT_SECONDS = 90
 const SLOW_RECOVERY_SECONDS = 5
 /** Two processes with live lanes stay below half of it. */
 const MAX_RSS_MEGABYTES = 800
-const MAX_CLOCK_STEP_SECONDS = 600
+const MAX_CLOCK_STEP_SECONDS = 300
 const RECEIPTS_TO_VERIFY = 40
 const MEMORY_SAMPLE_MS = 1_000
 const MAX_HOLD_MS = 8_500
