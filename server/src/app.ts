@@ -13,7 +13,7 @@ import { composeDiscovery } from './app/discovery.ts'
 import { composeDocumentation } from './app/documentation.ts'
 import { registerDatabaseGauges, registerGauges, registerHealthGauge, registerLogGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
-import { createChainCheck, createDiskCheck, toPartCheck } from './app/health-checks.ts'
+import { createChainCheck, createClockCheck, createDiskCheck, toPartCheck } from './app/health-checks.ts'
 import { openLane } from './app/lanes.ts'
 import { composeMcp, indexOperations } from './app/mcp.ts'
 import { composeMemory } from './app/memory.ts'
@@ -437,6 +437,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         ...(config.CHAIN_RPC_URL && chain.reader && { chain: createChainCheck(chain.reader) }),
         ...(findModelProblem && { models: toPartCheck(findModelProblem) }),
         webhooks: toPartCheck(observe.findWebhookProblem),
+        clock: createClockCheck(pool),
       },
       clock,
       processes: () => supervised?.counts(),

@@ -4071,7 +4071,7 @@ export interface components {
             database_replication?: "synchronous" | "asynchronous";
             /** @description Which parts do not work, absent when all do. Database, disk and Redis make the answer a 503. The others do not, because what does not need them is served, and because a load balancer would take every process away. */
             problems?: {
-                part: "database" | "disk" | "redis" | "facilitator" | "chain" | "models" | "webhooks";
+                part: "database" | "disk" | "redis" | "facilitator" | "chain" | "models" | "webhooks" | "clock";
                 message: string;
                 /**
                  * Format: date-time

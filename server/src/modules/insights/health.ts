@@ -15,7 +15,16 @@ export type LogQuorumHealth = {
   seconds: number
 }
 /** The parts that a service can have, as `problems` names them. */
-export const HEALTH_PARTS = ['database', 'disk', 'redis', 'facilitator', 'chain', 'models', 'webhooks'] as const
+export const HEALTH_PARTS = [
+  'database',
+  'disk',
+  'redis',
+  'facilitator',
+  'chain',
+  'models',
+  'webhooks',
+  'clock',
+] as const
 export type HealthPart = (typeof HEALTH_PARTS)[number]
 export type HealthProblem = { part: HealthPart; message: string; since: string }
 /** What is wrong with a part; undefined when nothing is. `degrades`: without it hardly any request can be served. */
@@ -41,7 +50,7 @@ const CHECK_TIMEOUT_MS = 2_000
 const PART_OK_MS = 5_000
 const PART_PROBLEM_MS = 1_000
 /** When these cannot be read, the state of the database says why. */
-const ASKED_IN_DATABASE: ReadonlySet<HealthPart> = new Set(['disk', 'webhooks'])
+const ASKED_IN_DATABASE: ReadonlySet<HealthPart> = new Set(['disk', 'webhooks', 'clock'])
 const FIXED_MESSAGES = {
   database: 'The database cannot be reached.',
   redis: 'Redis cannot be reached; each process counts rate limits by itself.',
