@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FaultKind } from './fault-proxy.ts'
 import { makeTenant, type Tenant } from './load.ts'
@@ -21,11 +22,19 @@ beforeAll(async () => {
 afterAll(() => world?.close(), 60_000)
 
 let count = 0
-const run = () => {
+const run = (text = '') => {
   count += 1
-  const body = { task: `Tell joke ${count}.`, agent_id: 'comedian-v1', payment: { wallet_id: tenant.walletId } }
+  const body = {
+    task: `Tell joke ${count}. ${text}`.trim(),
+    agent_id: 'comedian-v1',
+    payment: { wallet_id: tenant.walletId },
+  }
   return world.services[0]!.post('/api/run', body, tenant.headers)
 }
+const makeText = (seed: string) =>
+  Array.from({ length: 100 }, (_, index) => createHash('sha256').update(`${seed}.${index}`).digest('base64url')).join(
+    ' ',
+  )
 const readHealth = async () => {
   const { status, body } = await world.services[0]!.get('/api/health')
   return { status, parts: (body.problems ?? []).map(({ part }: { part: string }) => part), body }
@@ -38,8 +47,8 @@ const cases: { part: Part; named: string; kind: FaultKind; status: number; touch
   { part: 'redis', named: 'redis', kind: 'black_hole', status: 503 },
   { part: 'facilitator', named: 'facilitator', kind: 'black_hole', status: 200 },
   { part: 'chain', named: 'chain', kind: 'refuse', status: 200 },
-  { part: 'models', named: 'models', kind: 'reset', status: 200, touch: run },
-  { part: 'webhooks', named: 'webhooks', kind: 'reset', status: 200, touch: run },
+  { part: 'models', named: 'models', kind: 'reset', status: 200, touch: () => run() },
+  { part: 'webhooks', named: 'webhooks', kind: 'reset', status: 200, touch: () => run() },
 ]
 
 test.each(cases.filter(({ part }) => part !== 'redis' || !lacks('redis-server')))(
@@ -66,11 +75,12 @@ test.skipIf(lacks('not root'))(
     await expect
       .poll(
         async () => {
-          // Many at a time, so that the tables soon have to grow.
-          for (const { status } of await Promise.all(Array.from({ length: 20 }, run))) answers.add(status)
+          // Long tasks that cannot be compressed much, so that the tables soon have to grow.
+          const texts = Array.from({ length: 10 }, (_, index) => makeText(`${count}.${index}`))
+          for (const { status } of await Promise.all(texts.map((text) => run(text)))) answers.add(status)
           return (await readHealth()).parts
         },
-        { timeout: 30_000 },
+        { timeout: 60_000 },
       )
       .toSatisfy((parts: string[]) => parts.includes('disk') || parts.includes('database'))
     expect([...answers].filter((status) => ![200, 503].includes(status))).toEqual([])

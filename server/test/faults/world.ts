@@ -121,8 +121,8 @@ export async function openFaultWorld({
       LANE_MODEL: 'test-model',
       LANE_USD_PER_MILLION_INPUT: '1',
       LANE_USD_PER_MILLION_OUTPUT: '2',
-      LANE_TIMEOUT_MS: '5000',
-      LANE_STALL_MS: '2000',
+      LANE_TIMEOUT_MS: '10000',
+      LANE_STALL_MS: '5000',
       LANE_RETRIES: '1',
       RUN_DEADLINE_SECONDS: '30',
     }
