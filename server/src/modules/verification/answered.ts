@@ -1,3 +1,4 @@
+import { canDecline, scoreDeclining } from './answer-model.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { detectLanguage, sameLanguage } from './languages.ts'
 import { numberOfWord } from './numbers.ts'
@@ -15,6 +16,8 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findMissingFigure(task, output),
   ])
 
+/** The score of the model over which a text counts as a refusal. */
+const DECLINES = 0.6
 const HEAD = 700
 const SHORT = 650
 
@@ -50,10 +53,16 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   const asksWho = /\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human)\b/i.test(task.full.raw)
   if (isShort && !asksWho && AS_ASSISTANT.test(sentences[0] ?? ''))
     return failed('It speaks of being a model instead of answering.')
+  if (!isLetter && canDecline(task, output) && scoreDeclining(task, output) > DECLINES)
+    return failed('It talks around the task instead of doing it.')
+  // A joke may let somebody refuse.
+  if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
+  if (task.is.translation || /\b(?:repeat|echo)\b/i.test(task.request)) return passed
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed
   const opening = sentences.slice(0, 2).join(' ')
   const isOwn = CANNOT.test(opening) && WORK.test(opening)
-  if (isOwn && (SORRY.test(opening) || isMostlyRefusal(sentences))) return failed('It declines the task.')
+  if (isOwn && (SORRY.test(opening) || (isMostlyRefusal(sentences) && !hasSubstance(task, output))))
+    return failed('It declines the task.')
   if ((IMPERSONAL.test(opening) || isOwn) && isMostlyRefusal(sentences) && !hasSubstance(task, output))
     return failed('It declines the task.')
   const isEvasive =
@@ -108,7 +117,8 @@ const FILLER =
   /^(?:(?:sure|of course|certainly|absolutely|happy to help|i'?d be happy to|great|gladly|gerne|bien sûr|claro|certo|natürlich|good question|that depends|it depends|das kommt darauf an|ça dépend|depende|dipende|thanks|thank you|interesting)\b.{0,140}|(?:hello|hi|okay|ok)\b.{0,24}|.{0,60}:)$/iu
 
 function findQuestionBack(task: ReadTask, output: ReadText): Finding {
-  if (task.isVague || task.lacksMaterial || task.is.questions || output.raw.length > SHORT) return passed
+  if (task.isVague || task.lacksMaterial || task.is.questions || task.is.translation || output.raw.length > SHORT)
+    return passed
   // Who answers a customer may ask them for something.
   if (task.agentId.startsWith('support') && (GREETING.test(output.raw) || sentencesOf(output.raw).length > 3))
     return passed

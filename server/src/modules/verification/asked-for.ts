@@ -364,7 +364,7 @@ export function requestedLengths(request: string): Bounds[] {
   }
   if (
     bounds.length === 0 &&
-    /\b(?:one|a single|in one|1) word\b|\bone-word\b|\beinem wort\b|\bun (?:seul )?mot\b|\buna (?:sola )?palabra\b/.test(
+    /\b(?:one|a single|in one|1) word\b|\bone-word\b|\beinem wort\b|\bun (?:seul )?mot\b(?! (?:de|d'|pour|à|aux?)\b)|\buna (?:sola )?palabra\b/.test(
       text,
     )
   )
@@ -479,7 +479,7 @@ function checkForbidden(task: ReadTask, output: ReadText): Finding {
 
 const CODE_LANGUAGES: Readonly<Record<string, RegExp>> = {
   python: /\bpython\b/i,
-  javascript: /\b(?:javascript|node(?:\.?js)?|\bjs\b)/i,
+  javascript: /\b(?:javascript|node\.?js|in node|js)\b/i,
   typescript: /\b(?:typescript|\bts\b)/i,
   rust: /\brust\b/i,
   go: /\b(?:golang|in go\b|a go\b|go (?:function|program|code|struct))/i,

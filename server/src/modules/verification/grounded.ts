@@ -60,7 +60,7 @@ function checkQuotes(task: ReadTask, output: ReadText, source: string): Finding 
 const isComputing = (task: ReadTask) =>
   task.agentId.startsWith('analyst') ||
   task.agentId.startsWith('coder') ||
-  /\b(?:sum|total|average|mean|median|calculate|compute|convert|forecast|how many|how much|percent|berechne|calcul\w{0,4})\b/i.test(
+  /\b(?:sum|total|average|mean|median|calculate|compute|convert|forecast|how many|how much|percent|berechne|calcul\w{0,4}|what date|which date|until when|weeks? (?:after|before|from)|days? (?:after|before|from|window|trial)|pro rata|in words|the amount|what they get|prorated?|roman numerals)\b|-day\b/i.test(
     task.request,
   )
 
@@ -83,6 +83,7 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
     ...requestedLengths(task.request).flatMap(({ min, max }) => [min, max]),
   ])
   for (const number of written) {
+    if (number.isWord && number.values[0] === 12 && /month|year|dozen/i.test(`${text} ${source}`)) continue
     if (isGiven(number) || (source.includes(number.text) && number.text.length > 1)) continue
     const conflict = findConflict(
       number,
@@ -161,7 +162,9 @@ const findConflict = (
   }
   // Numbers of orders, tickets, rooms: the same length and nearly the same digits.
   const digits = number.text.replace(/\D/g, '')
-  if (digits.length >= 4 && !number.isWord)
+  // Years are seldom mistyped; a text may speak of others.
+  const isYear = /^(?:1[5-9]|20)\d\d$/.test(digits)
+  if (digits.length >= 4 && !number.isWord && !isYear)
     return sourceParts.find((other) => {
       const otherDigits = other.text.replace(/\D/g, '')
       return otherDigits.length === digits.length && otherDigits !== digits && isNear(digits, otherDigits)
@@ -204,6 +207,8 @@ function checkAnchors(
     const anchor = anchorOf(text, number)
     const values = anchor ? anchors.get(anchor) : undefined
     if (!values || number.values.some((value) => values.has(value))) continue
+    const digits = String(Math.trunc(Math.abs(number.values[0]!))).length
+    if (![...values].some((value) => String(Math.trunc(Math.abs(value))).length === digits)) continue
     // In the source the figure has a word of its own in front of it, and another one.
     const places = sourceParts.filter((other) => !other.isWord && other.values[0] === number.values[0])
     if (places.length > 0 && places.every((place) => anchorOf(source, place) !== undefined))

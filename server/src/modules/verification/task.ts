@@ -29,7 +29,7 @@ const MAX_REQUEST = 3_000
 
 const KINDS = {
   translation:
-    /\b(?:translat\w{0,8}|übersetz\w{0,4}|tradui\w{0,6}|traduc\w{0,6}|traduz\w{0,6}|vertaal\w{0,4}|överfätt|översätt|how do you say|what is .{1,60} in (?:french|german|spanish|italian))/i,
+    /\b(?:translat\w{0,8}|übersetz\w{0,4}|tradui\w{0,6}|traduc\w{0,6}|traduz\w{0,6}|vertaal\w{0,4}|överfätt|översätt|how do you say|what is .{1,60} in (?:french|german|spanish|italian)|přelož\w{0,3}|prelož\w{0,3}|(?:prze)?tłumacz\w{0,2}|oversæt\w{0,2}|oversett\w{0,2}|käännä|fordíts\w{0,3}|çevir\w{0,3}|terjemahkan)|перевед\p{L}{0,5}|переклад\p{L}{0,5}|μετάφρασ\p{L}{0,4}|ترجم|翻译|翻譯|訳し|訳して|번역|(?:^|\n)\s{0,3}(?:english|german|french|spanish|italian|portuguese|dutch) please\b/iu,
   summary:
     /\b(?:summari[sz]e|summary|sum up|tl;?dr|condense|shorten|zusammenfass\w{0,4}|fass\w{0,3} .{0,200}zusammen|résum\w{0,4}|resum\w{0,4}|riassum\w{0,4}|samenvat\w{0,4}|key points|in a nutshell)/i,
   extraction:
@@ -41,7 +41,7 @@ const KINDS = {
   questions:
     /\b(?:questions?|quiz|interview|survey|faqs?|fragen|frage|preguntas?|domande|perguntas?|vragen|riddles?|knock[- ]knock|what to ask|ask)\b/i,
   template:
-    /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill[- ]in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold|form letter|mad libs?)\b/i,
+    /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill[- ]in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold|form letter|mad libs?|gaps?|blanks?|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
   creative:
     /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|novel|opening (?:line|scene)|dialogue|monologue|screenplay|card|condolences?|wishes|congratulat\w{1,6})\b/i,
   fix: /\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
@@ -70,7 +70,8 @@ export function readTask(agentId: string, task: string, context: readonly string
     context,
     language: language?.isSure ? language : (detectLanguage(full.words) ?? language),
     targetLanguage: target,
-    mentionsLanguage: target !== undefined || is.translation || speaksOfLanguage(requestWords),
+    mentionsLanguage:
+      target !== undefined || is.translation || speaksOfLanguage(requestWords) || namesForeignLanguage(full.raw),
     is,
     isVague: isVague(full, material, code),
     lacksMaterial: lacksMaterial(request, material, code, full),
@@ -138,7 +139,7 @@ const looksLikeWords = (words: readonly string[]) =>
   words.filter((word) => /[aeiouy]/.test(word) && !/[^aeiouy]{4}/.test(word)).length * 2 > words.length
 
 const MISSING =
-  /\b(?:attached|attachment|enclosed|uploaded|below|following|the (?:csv|file|dataset|spreadsheet|pdf|image|screenshot|snippet|attachment)|(?:this|these|my|our) (?:\w{1,20} )?(?:function|code|script|csv|file|data|dataset|spreadsheet|numbers?|figures|text|essay|article|paragraph|email|e-mail|letter|query|contract|document|pdf|report|class|program|component|regex|tweet|poem|message|ticket|log|sentence|config|cv|resume|draft|page|list|table)|angehängt\w{0,2}|beigefügt\w{0,2}|folgende\w?|ci-joint\w?|adjunt\w|allegat\w|anex\w|it returns|mein\w? (?:funktion|code|text)|ma fonction|mi función)\b/i
+  /\b(?:attached|attachment|enclosed|uploaded|below|following|the (?:csv|file|dataset|spreadsheet|pdf|image|screenshot|snippet|attachment)|(?:this|these|my|our) (?:\w{1,20} )?(?:function|code|script|csv|file|data|dataset|spreadsheet|numbers?|figures|text|essay|article|paragraph|email|e-mail|letter|query|contract|document|pdf|report|class|program|component|regex|tweet|poem|message|ticket|log|sentence|config|cv|resume|draft|page|list|table|logos?|images?|photos?|pictures?|screenshots?|designs?|\d logos|\d (?:images|photos|designs|drafts))|angehängt\w{0,2}|beigefügt\w{0,2}|folgende\w?|ci-joint\w?|adjunt\w|allegat\w|anex\w|it returns|mein\w? (?:funktion|code|text)|ma fonction|mi función)\b/i
 
 const lacksMaterial = (request: string, material: string, code: string, full: ReadText) =>
   !material.trim() &&
@@ -146,6 +147,12 @@ const lacksMaterial = (request: string, material: string, code: string, full: Re
   full.words.length <= 40 &&
   (full.raw.match(/\d+/g)?.length ?? 0) < 3 &&
   MISSING.test(request)
+
+/** Names of languages in scripts and cases that words of Latin letters do not cover. */
+const namesForeignLanguage = (text: string) =>
+  /(?:английск|немецк|французск|испанск|итальянск|англійськ|німецьк|французьк)\p{L}{1,3}|αγγλικ|γερμανικ|γαλλικ|الإنجليزية|الألمانية|الفرنسية|الإسبانية|英语|英文|德语|德文|法语|法文|西班牙语|日语|日文|英語|ドイツ語|フランス語|スペイン語|中国語|영어|독일어|프랑스어|스페인어|일본어|중국어|\b(?:ingilizce|almanca|fransızca|ispanyolca|angličtin|němčin|francouzštin|angielsk|niemieck|francusk|englanniksi|saksaksi|angolra|németre|engleză|germană|franceză)\p{L}{0,4}/iu.test(
+    text.slice(0, 2_000),
+  )
 
 const OF_LANGUAGE = new Set(
   'word words phrase phrases say said speak spoken mean means meaning lesson learn learner teacher grammar vocabulary verb translate translation native language in into to auf ins en auf from something wort heißt bilingual both version'.split(

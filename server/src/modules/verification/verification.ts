@@ -2,16 +2,17 @@ import { MAX_STEPS_PER_TASK, withStepBudget } from '../../platform/step-budget.t
 import { isStorableText } from '../../platform/storable-text.ts'
 import { checkAnswered, checkComplete, checkLanguage } from './answered.ts'
 import { checkAskedFor } from './asked-for.ts'
+import { checkClaims } from './claims.ts'
 import { blocksToParse, type CodeBlock, checkCode } from './code.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { checkFactsUsed, checkGrounded } from './grounded.ts'
 import { askJudge, type JudgeOpinion } from './judge.ts'
 import type { AskJudge } from './judge-port.ts'
 import { CHECK_NAMES, type CheckName, rulesOf } from './lane-checks.ts'
-import { checkClaims, checkResult } from './recomputed.ts'
 import { checkSafe } from './safe.ts'
 import { checkSubject } from './subject.ts'
 import { readTask } from './task.ts'
+import { checkResult } from './task-results.ts'
 import { readText } from './text.ts'
 
 /**
@@ -105,7 +106,7 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
   const task = readTask(input.agentId, cut(input.task), isLong ? [] : context)
   const output = readText(cut(input.output))
   const findings: Findings = {
-    present: checkPresent(input.output),
+    present: checkPresent(input),
     bounded: checkBounded(input.output),
     answered: checkAnswered(task, output),
     work_done: checkWorkDone(input.output),
@@ -185,8 +186,10 @@ const REASONS: Readonly<Record<CheckName, ReturnType<typeof reasons>>> = {
   model_judge: reasons('The judge found a fault that can be shown.'),
 }
 
-const checkPresent = (output: string): Finding =>
-  /[\p{L}\p{N}]/u.test(output) ? passed : failed('Neither letters nor digits.')
+const checkPresent = ({ task, output }: VerifyOutputInput): Finding =>
+  /[\p{L}\p{N}]/u.test(output) || (/emoji/i.test(task) && /\p{Extended_Pictographic}/u.test(output))
+    ? passed
+    : failed('Neither letters nor digits.')
 
 function checkBounded(output: string): Finding {
   if (output.length > MAX_OUTPUT) return failed(`${output.length} characters, over the limit of ${MAX_OUTPUT}.`)

@@ -1,0 +1,50 @@
+import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import { type ReadText, splitFences } from './text.ts'
+
+/** An answer and its numbers, for the checks that compute again. */
+export type Answer = { text: string; numbers: readonly TextNumber[] }
+
+export const readAnswer = (output: ReadText): Answer => {
+  const text = splitFences(output.raw).prose.trim() ? output.raw.replaceAll('**', '') : output.raw
+  return { text, numbers: readNumbers(text, { words: true }) }
+}
+
+export const shows = ({ text, numbers }: Answer, value: number, isRough = false) =>
+  numbers.some((number) => standsFor(number, value, isRough || isRoughIn(text, number)))
+
+export const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
+
+export const TOTAL =
+  /^\W*(?:grand )?(?:totals?|sum|all|overall|gesamt|summe|insgesamt|somme|suma|totale|soma|totaal)\W*$/i
+const isRow = (line: string) => line.includes('|')
+
+type Table = { header: string[]; rows: string[][] }
+
+export function tablesOf(output: ReadText): Table[] {
+  const tables: Table[] = []
+  let rows: string[][] = []
+  const close = () => {
+    if (rows.length >= 2) tables.push({ header: rows[0]!, rows: rows.slice(1) })
+    rows = []
+  }
+  for (const line of output.lines) {
+    if (!isRow(line)) close()
+    else if (!/^[\s|:-]+$/.test(line))
+      rows.push(
+        line
+          .replace(/^\||\|$/g, '')
+          .split('|')
+          .map((cell) => cell.replaceAll('*', '').trim())
+          .slice(0, 30),
+      )
+  }
+  close()
+  return tables.slice(0, 10)
+}
+
+export const cellNumber = (cell: string | undefined): TextNumber | undefined => {
+  const numbers = readNumbers(cell ?? '')
+  return numbers.length === 1 && !/[\p{L}]{3}/u.test((cell ?? '').replace(/\b(?:usd|eur|gbp|chf)\b/gi, ''))
+    ? numbers[0]
+    : undefined
+}

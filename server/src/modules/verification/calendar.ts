@@ -1,0 +1,273 @@
+import { type Answer, shows } from './answer-numbers.ts'
+import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { numberOfWord } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+
+/** Days, dates and times of day that follow from those of the task, and weekdays of dates that the answer names. */
+export const checkCalendar = (task: ReadTask, answer: Answer): Finding =>
+  task.is.creative || task.code
+    ? notApplicable
+    : combine([
+        checkDayCount(task, answer),
+        checkWeekdayShift(task, answer),
+        checkWeekdayClaims(answer),
+        checkDateShift(task, answer),
+        checkTimeShift(task, answer),
+        checkAge(task, answer),
+      ])
+
+const DAY = 86_400_000
+const MONTHS: readonly string[] = [
+  'january januar janvier enero gennaio janeiro januari jan',
+  'february februar février febrero febbraio fevereiro februari feb',
+  'march märz mars marzo março maart mar',
+  'april avril abril aprile apr',
+  'may mai mayo maggio maio mei maj',
+  'june juni juin junio giugno junho jun',
+  'july juli juillet julio luglio julho jul',
+  'august août agosto augustus augusti aug',
+  'september septembre septiembre settembre setembro sept sep',
+  'october oktober octobre octubre ottobre outubro oct okt',
+  'november novembre noviembre novembro nov',
+  'december dezember décembre diciembre dicembre dezembro december dec dez',
+]
+const MONTH_OF = new Map(MONTHS.flatMap((names, month) => names.split(' ').map((name) => [name, month] as const)))
+const WEEKDAYS: readonly string[] = [
+  'sunday sonntag dimanche domingo domenica zondag söndag',
+  'monday montag lundi lunes lunedì maandag måndag',
+  'tuesday dienstag mardi martes martedì dinsdag tisdag',
+  'wednesday mittwoch mercredi miércoles mercoledì woensdag onsdag',
+  'thursday donnerstag jeudi jueves giovedì donderdag torsdag',
+  'friday freitag vendredi viernes venerdì vrijdag fredag',
+  'saturday samstag samedi sábado sabato zaterdag lördag',
+]
+const WEEKDAY_OF = new Map(WEEKDAYS.flatMap((names, day) => names.split(' ').map((name) => [name, day] as const)))
+
+type CalendarDate = { day: number; month: number; year: number | undefined; start: number; end: number }
+
+const DAY_FIRST = /\b(\d{1,2})(?:st|nd|rd|th|\.|er|º)?\s(?:of |de |d')?(\p{L}{3,10})\.?(?:,? (?:de )?(\d{4}))?/giu
+const MONTH_FIRST = /\b(\p{L}{3,10})\s(\d{1,2})(?:st|nd|rd|th)?\b(?!:)(?:,? (\d{4}))?/giu
+const ISO = /\b(\d{4})-(\d{2})-(\d{2})\b/g
+
+/** The dates of a text that name a day and a month. */
+function datesOf(text: string): CalendarDate[] {
+  const dates: CalendarDate[] = []
+  const push = (day: string, month: number | undefined, year: string | undefined, match: RegExpExecArray) => {
+    const start = match.index
+    const isSeen = dates.some((date) => start < date.end && start + match[0].length > date.start)
+    if (month === undefined || Number(day) < 1 || Number(day) > 31 || isSeen || dates.length >= 60) return
+    dates.push({ day: Number(day), month, year: year ? Number(year) : undefined, start, end: start + match[0].length })
+  }
+  for (const match of text.matchAll(ISO)) push(match[3]!, Number(match[2]) - 1, match[1], match)
+  for (const match of text.matchAll(DAY_FIRST)) push(match[1]!, MONTH_OF.get(match[2]!.toLowerCase()), match[3], match)
+  for (const match of text.matchAll(MONTH_FIRST))
+    push(match[2]!, MONTH_OF.get(match[1]!.toLowerCase()), match[3], match)
+  return dates.sort((a, b) => a.start - b.start)
+}
+
+/** Without a year a date is tried in a leap year and in another one. */
+const yearsOf = (...dates: readonly CalendarDate[]) => {
+  const year = dates.find((date) => date.year !== undefined)?.year
+  return year === undefined ? [2023, 2024] : [year]
+}
+
+const countOf = (word: string) =>
+  /^\d/.test(word) ? Number(word) : word === 'a' || word === 'an' ? 1 : numberOfWord(word.toLowerCase())
+
+/** "How many days from 3 March to 17 March?" */
+function checkDayCount(task: ReadTask, answer: Answer): Finding {
+  if (!/\bhow many (?:days|nights|weeks)\b|\bdays (?:are there )?(?:from|between)\b/i.test(task.request))
+    return notApplicable
+  const dates = datesOf(task.request)
+  if (dates.length !== 2 || /\b(?:work(?:ing)?|business|week)days?\b|\bbusiness days\b/i.test(task.request))
+    return notApplicable
+  const [first, second] = dates as [CalendarDate, CalendarDate]
+  const differences = yearsOf(first, second).flatMap((year) =>
+    [year, year + 1].map((end) =>
+      Math.round(
+        (Date.UTC(second.year ?? end, second.month, second.day) -
+          Date.UTC(first.year ?? year, first.month, first.day)) /
+          DAY,
+      ),
+    ),
+  )
+  const isInclusive = /\binclu/i.test(`${task.request} ${answer.text}`)
+  const isWeeks = /\bhow many weeks\b/i.test(task.request)
+  return differences.some(
+    (days) =>
+      days >= 0 &&
+      (shows(answer, days) || (isInclusive && shows(answer, days + 1)) || (isWeeks && shows(answer, days / 7, true))),
+  )
+    ? passed
+    : failed('The number of days is not right.')
+}
+
+const weekdaysIn = (text: string) =>
+  (text.toLowerCase().match(/\p{L}{5,11}/gu) ?? []).flatMap((word) => WEEKDAY_OF.get(word) ?? [])
+
+/** "If today is Monday, which weekday is it in 17 days?", "the day after Tuesday". */
+function checkWeekdayShift(task: ReadTask, answer: Answer): Finding {
+  const request = task.full.raw.slice(0, 400)
+  const [from, ...others] = weekdaysIn(request)
+  if (from === undefined || others.length > 0) return notApplicable
+  if (
+    !/\b(?:what|which) (?:week ?)?day\b|\bwhat day\b|\bwelcher (?:wochen)?tag\b|\bquel jour\b|\bqué día\b/i.test(
+      request,
+    )
+  )
+    return notApplicable
+  const amount = /\b(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (days?|weeks?|tagen?)\b/i.exec(
+    request,
+  )
+  const single = /\bthe day (after|before)\b|\bcomes (after|before)\b|\b(after|before) \p{L}+day\b/iu.exec(request)
+  if (!amount && !single) return notApplicable
+  const count = amount ? countOf(amount[1]!)! * (/week/i.test(amount[2]!) ? 7 : 1) : 1
+  const isBack = /\b(?:before|ago|earlier|was it|vor)\b/i.test(request)
+  const day = (((from + (isBack ? -count : count)) % 7) + 7) % 7
+  const named = weekdaysIn(answer.text)
+  return named.length === 0 || named.includes(day) ? passed : failed('It names another weekday.')
+}
+
+/** "17 May 2024, a Friday": the weekday of a full date. */
+function checkWeekdayClaims({ text }: Answer): Finding {
+  for (const { day, month, year, start, end } of datesOf(text)) {
+    if (year === undefined || year < 1800 || year > 2200) continue
+    const before = /(\p{L}{5,11}),? ?(?:the |den |le )?$/u.exec(text.slice(Math.max(0, start - 18), start))?.[1]
+    const after = /^(?:,| is| was| falls on| fell on| \()? ?(?:an? )?(\p{L}{5,11})/u.exec(
+      text.slice(end, end + 24),
+    )?.[1]
+    const claimed = [before, after].flatMap((word) => WEEKDAY_OF.get((word ?? '').toLowerCase()) ?? [])[0]
+    if (claimed !== undefined && new Date(Date.UTC(year, month, day)).getUTCDay() !== claimed)
+      return failed('A date does not fall on the weekday named.')
+  }
+  return notApplicable
+}
+
+const OFFSET =
+  /\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|zwei|drei|vier|deux|trois|dos|tres)[ -](?:calendar )?(days?|weeks?|months?|years?|tagen?|wochen?|monaten?|jours?|semaines?|mois|días?|semanas?|meses)\b/gi
+
+/** "What date is two weeks after 3 May?", "30-day return window, bought on 2 May": a date of the answer follows from those of the task. */
+function checkDateShift(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw.slice(0, 1_500)
+  const asks =
+    /\b(?:before|after|from|later|window|within|notice|until|deadline|ends?|expires?|due|period|trial|warranty|return|nach|vor|après|avant|después|antes)\b/i.test(
+      text,
+    ) &&
+    /\b(?:date|dates|when|until|what day|which day|due|deadline|expires?|wann|datum|quand|cuándo|tell|reply)\b/i.test(
+      text,
+    )
+  const bases = datesOf(text)
+  const offsets = [...text.matchAll(OFFSET)].slice(0, 8)
+  if (!asks || bases.length === 0 || bases.length > 3 || offsets.length === 0) return notApplicable
+  if (/\b(?:working|business|werktag\w{0,2}|ouvr\w{1,4}|hábiles)\b/i.test(text)) return notApplicable
+  const written = datesOf(answer.text).filter(
+    (date) => !bases.some((base) => base.day === date.day && base.month === date.month),
+  )
+  if (written.length === 0) return notApplicable
+  const expected = new Set<string>()
+  for (const base of bases)
+    for (const year of yearsOf(base))
+      for (const [, amount, unit] of offsets)
+        for (const sign of [-1, 1])
+          for (const slack of [-1, 0, 1]) {
+            const count = countOf(amount!)! * sign
+            const shifted = /^m|^mo/i.test(unit!)
+              ? Date.UTC(year, base.month + count, base.day + slack)
+              : /^y/i.test(unit!)
+                ? Date.UTC(year + count, base.month, base.day + slack)
+                : Date.UTC(year, base.month, base.day + count * (/^(?:w|sem)/i.test(unit!) ? 7 : 1) + slack)
+            const date = new Date(shifted)
+            expected.add(`${date.getUTCMonth()}-${date.getUTCDate()}`)
+          }
+  return written.every(({ month, day }) => expected.has(`${month}-${day}`))
+    ? passed
+    : failed('A date does not follow from those given.')
+}
+
+const CLOCK = /\b(\d{1,2})[:.h](\d{2})\b(?:\s?([ap])\.?m)?|\b(\d{1,2})\s?([ap])\.?m\b/gi
+
+function timesOf(text: string): number[] {
+  return [...text.matchAll(CLOCK)].slice(0, 40).flatMap(([, hour, minute = '0', half, shortHour, shortHalf]) => {
+    const h = Number(hour ?? shortHour)
+    const mark = (half ?? shortHalf)?.toLowerCase()
+    if (h > 24 || Number(minute) > 59) return []
+    const base = (mark === 'p' && h < 12 ? h + 12 : mark === 'a' && h === 12 ? 0 : h) * 60 + Number(minute)
+    return [base % 1440]
+  })
+}
+
+/** Hours and minutes: "2 h 25 min", "90 minutes", "1.5 hours", "3 hours and 10 minutes". */
+function durationsOf(text: string): number[] {
+  return [
+    ...text.matchAll(
+      /(?<![:\d])(\d{1,3}(?:\.\d{1,2})?)\s?(?:h|hrs?|hours?|stunden?|heures?|horas?|ore)\b(?:(?: and| und| et| y|,)?\s?(\d{1,2})\s?(?:m|min|mins|minutes?|minuten|minutos?)\b)?|(?<![:\d])(\d{1,4})[\s-]?(?:m|min|mins|minutes?|minuten|minutos?)\b/gi,
+    ),
+  ]
+    .slice(0, 12)
+    .map(([, hours, minutes, alone]) => (alone ? Number(alone) : Number(hours) * 60 + Number(minutes ?? 0)))
+}
+
+/** "Leaves 13:50 and takes 2 h 25 min", "22:30 in UTC+9, what time in UTC+2?", "from 9:15 to 17:45, how long?" */
+function checkTimeShift(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw.slice(0, 600)
+  const times = timesOf(text)
+  const zones = [...text.matchAll(/\b(?:UTC|GMT)\s?([+-−])\s?(\d{1,2})(?::?(\d{2}))?/gi)].map(
+    ([, sign, hours, minutes = '0']) => (sign === '+' ? 1 : -1) * (Number(hours) * 60 + Number(minutes)),
+  )
+  const written = timesOf(answer.text).filter((time) => !times.includes(time))
+  if (times.length === 1 && zones.length === 2) {
+    const expected = (times[0]! + zones[1]! - zones[0]! + 2880) % 1440
+    if (written.length === 0) return expected === times[0] ? passed : notApplicable
+    return written.some((time) => time === expected || (time + 720) % 1440 === expected)
+      ? passed
+      : failed('The time is not the one that follows.')
+  }
+  if (
+    !/\b(?:arriv\w{1,4}|takes?|lasts?|end|ends|finish\w{0,4}|until|when|what time|ready|done|start|leave|depart|ankunft|dauert|arrivée|llega|llegada|arrivo|how long)\b/i.test(
+      text,
+    )
+  )
+    return notApplicable
+  const durations = durationsOf(text)
+  if (times.length === 1 && durations.length > 0 && durations.length <= 5 && written.length > 0) {
+    const reachable = new Set<number>([times[0]!])
+    for (const duration of durations)
+      for (const time of [...reachable])
+        for (const sign of [1, -1]) reachable.add((time + sign * duration + 14_400) % 1440)
+    const isReached = (time: number) => reachable.has(time) || reachable.has((time + 720) % 1440)
+    return written.some(isReached) ? passed : failed('The time is not the one that follows.')
+  }
+  if (
+    times.length === 2 &&
+    durations.length === 0 &&
+    /\bhow (?:long|many (?:hours|minutes))\b|\bduration\b|\bwie lange?\b/i.test(text)
+  ) {
+    const minutes = (times[1]! - times[0]! + 1440) % 1440
+    const claims = durationsOf(answer.text)
+    if (claims.length === 0) return notApplicable
+    return claims.some(
+      (claim) => claim === minutes || claim === 1440 - minutes || Math.abs(claim - (minutes - 720)) < 1,
+    )
+      ? passed
+      : failed('The time between is not right.')
+  }
+  return notApplicable
+}
+
+/** "Born in 1984, it is 2024: her age". */
+function checkAge(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw.slice(0, 600)
+  if (!/\b(?:born|founded|since|opened|established|geboren|gegründet|né|née|nacid[oa])\b/i.test(text))
+    return notApplicable
+  if (!/\b(?:age|old|anniversary|years?|turns?|birthday|alter|jubiläum|âge|edad)\b/i.test(text)) return notApplicable
+  const years = [...new Set(text.match(/\b(?:1[89]|20)\d\d\b/g) ?? [])].map(Number)
+  if (years.length !== 2) return notApplicable
+  const age = Math.abs(years[0]! - years[1]!)
+  const written = answer.numbers.filter(
+    ({ values: [value], text: digits }) => value! >= 10 && value! < 200 && !text.includes(digits),
+  )
+  if (written.length === 0) return notApplicable
+  return written.some(({ values }) => values.includes(age) || values.includes(age - 1))
+    ? passed
+    : failed('The number of years is not right.')
+}

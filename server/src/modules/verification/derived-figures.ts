@@ -1,0 +1,120 @@
+import { spendSteps } from '../../platform/step-budget.ts'
+import { type Answer, sumOf } from './answer-numbers.ts'
+import { datasetsOf } from './datasets.ts'
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+
+/** What only a formula, a model of the future or knowledge of the world gives. */
+const ADVANCED =
+  /\b(?:forecast\w{0,3}|regression|correlat\w{1,5}|deviation|npv|irr|variance|percentile|quartile|confidence|probability|cagr|present value|mortgage|annuity|estimate|assum\w{1,5}|typical\w{0,2}|inflation|exchange|significan\w{1,3}|p-value|index|weighted|moving|rolling|plan|options|ideas?|suggest|allocate|budget|split|generate|invent|template|example|draft a|bmi|calories|normali[sz]e|z-?scores?|growth rate per)\b/i
+const COMPUTING =
+  /\b(?:sum|total|average|mean|how (?:much|many|long|big|far|fast)|calculate|compute|percent(?:age)?|difference|profit|margin|revenue|cost|costs|price|pay|payback|break-?even|runway|save|savings|cheaper|refund|discount|vat|tax|gross|net|interest|compound\w{0,3}|rate|rates|per|share|ratio|change|growth|drop|increase|decrease|consumption|extra|balance|left|remaining|amount|owe|bill|tip|worth|return|roi|conversion|wie viele?|summe|durchschnitt|berechne|brutto|netto|mehrwertsteuer|rabatt|combien|moyenne|somme|tva|remise|cuánto|promedio|descuento|iva|quanto|media|sconto|合計|计算|多少|сколько)\b|%/iu
+const SMALL = 13
+const MAX_BASE = 12
+const MAX_CANDIDATES = 24
+
+/** Figures of the answer follow from those of the task by a few operations, or from figures that it computed before. */
+export function checkDerived(task: ReadTask, answer: Answer): Finding {
+  const text = [task.full.raw, ...task.context].join('\n')
+  if (
+    !/^(?:analyst|default|support)/.test(task.agentId) ||
+    !(COMPUTING.test(task.request) || /合計|计算|多少/.test(task.request)) ||
+    ADVANCED.test(text) ||
+    task.code ||
+    task.is.creative ||
+    task.is.translation ||
+    task.is.summary ||
+    task.is.extraction
+  )
+    return notApplicable
+  const given = readNumbers(text, { words: true })
+  const base = [...new Set(given.flatMap(({ values }) => values.slice(0, 1)).map(Math.abs))].slice(0, MAX_BASE + 1)
+  if (base.length < 2 || base.length > MAX_BASE) return notApplicable
+  const isGiven = (number: TextNumber) =>
+    given.some(({ values }) => values.some((value) => standsFor(number, value))) || text.includes(number.text)
+  const candidates = answer.numbers.filter(
+    (number) =>
+      !number.isWord &&
+      (Math.abs(number.values[0]!) >= SMALL || number.decimals > 0) &&
+      !/^(?:19|20)\d\d$/.test(number.text) &&
+      !isRoughIn(answer.text, number) &&
+      !/[A-Za-z]$/.test(answer.text.slice(Math.max(0, number.start - 1), number.start)) &&
+      !/^[⁰¹²³⁴⁵⁶⁷⁸⁹]/.test(answer.text.slice(number.end, number.end + 1)) &&
+      !isGiven(number),
+  )
+  if (candidates.length === 0 || candidates.length > MAX_CANDIDATES) return notApplicable
+  const constants = [
+    ...(/month|year|annual|monat|jahr|mois|año|mes/i.test(text) ? [12] : []),
+    ...(/week/i.test(text) ? [52, 4, 7] : []),
+    ...(/\bday/i.test(text) ? [7, 30, 365] : []),
+    ...(/hour|minute|\bh\b|min\b|km\/h|mph/i.test(text) ? [60, 24] : []),
+    ...(/kwh|kw\b|ml\b|gram|\bg\b|\bm\b|litre|cent|¢|mb\b|gb\b/i.test(text) ? [1_000, 100] : []),
+    ...(/quarter/i.test(text) ? [4, 3] : []),
+    ...(/dozen/i.test(text) ? [12] : []),
+    2,
+  ]
+  const twice = combineTwice(base, [...new Set([...base, ...constants])].slice(0, MAX_BASE + 4), given)
+  const seen = [...new Set([...base, ...constants])]
+  const computed: number[] = []
+  const totals = datasetsOf(task).flatMap((values) => [sumOf(values), sumOf(values) / values.length])
+  for (const number of candidates) {
+    const follows = (value: number) => standsFor(number, value) || isPercentOf(number, value)
+    const once = combinations(seen, seen)
+    if (![once, twice, totals, windowSums(computed)].some((values) => values.some(follows)))
+      return failed(`${number.text} does not follow from the figures given.`)
+    seen.push(Math.abs(number.values[0]!))
+    computed.push(Math.abs(number.values[0]!))
+  }
+  return passed
+}
+
+/** Sums of figures that were computed one after the other, as in the column of a table. */
+function windowSums(values: readonly number[]): number[] {
+  const sums: number[] = []
+  for (let start = 0; start < values.length; start++) {
+    let sum = 0
+    for (let end = start; end < values.length; end++) sums.push((sum += values[end]!))
+  }
+  return sums
+}
+
+const isPercentOf = (number: TextNumber, value: number) =>
+  number.isPercent &&
+  [value, value * 100].some(
+    (percent) => Math.abs(Math.abs(number.values[0]!) - Math.abs(percent)) <= 0.5000001 * 10 ** -number.decimals,
+  )
+
+/** Sums, differences, products, quotients, percentages and powers of growth of two figures. */
+function combinations(left: readonly number[], right: readonly number[]): number[] {
+  spendSteps(left.length * right.length * 12)
+  const values: number[] = []
+  for (const a of left)
+    for (const b of right) {
+      values.push(a + b, Math.abs(a - b), a * b, (a * b) / 100, a * (1 + b / 100), a * (1 - b / 100))
+      if (b !== 0) values.push(a / b, (100 * a) / b, (100 * (a - b)) / b)
+      if (b !== 0 && b < 100) values.push(a / (1 + b / 100), a / (1 - b / 100))
+      if (Number.isInteger(b) && b >= 2 && b <= 60 && a > 0 && a < 100)
+        values.push((1 + a / 100) ** b, (1 - a / 100) ** b)
+    }
+  return values
+}
+
+/** Two operations one after the other, sums of products, and the sum and the mean of all. */
+function combineTwice(base: readonly number[], others: readonly number[], given: readonly TextNumber[]): number[] {
+  const once = [...new Set(combinations(base, others).map((value) => Math.round(value * 1e6) / 1e6))]
+  const all = given.map(({ values }) => values[0]!)
+  const products: number[] = []
+  for (let i = 0; i + 1 < all.length; i += 2) products.push(all[i]! * all[i + 1]!)
+  spendSteps(once.length * others.length * 8)
+  const twice = [...once, sumOf(all), sumOf(all) / Math.max(1, all.length), sumOf(products), sumOf(all.slice(1))]
+  for (const a of once)
+    for (const b of others) {
+      twice.push(a + b, a - b, b - a, a * b, (a * b) / 100, a * (1 + b / 100), a * (1 - b / 100))
+      if (b !== 0) twice.push(a / b, (100 * a) / b, (100 * (a - b)) / b)
+      if (a !== 0) twice.push(b / a, (100 * b) / a)
+    }
+  const pairs = products.length <= 8 ? products : []
+  for (const a of pairs) for (const b of pairs) twice.push(a + b, Math.abs(a - b))
+  return twice
+}

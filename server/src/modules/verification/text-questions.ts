@@ -1,0 +1,138 @@
+import { datasetsOf } from './datasets.ts'
+import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { readNumbers, standsFor } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+import type { ReadText } from './text.ts'
+
+export const checkTextQuestions = (task: ReadTask, output: ReadText): Finding =>
+  combine([checkTextOperation(task, output), checkSmallQuestions(task, output)])
+
+/** Sorting, reversing and counting letters. */
+function checkTextOperation(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw
+  if (request.length > 400 || task.code) return notApplicable
+  const list = /\b(sort\w{0,3}|order|alphabeti[sz]e|arrange|rank)\b[^:]{0,60}:\s?(.{3,300})/i.exec(request)
+  if (list) {
+    const items = list[2]!
+      .split(/[,;\n]/)
+      .map((item) => item.trim().replace(/[.?!]$/, ''))
+      .filter(Boolean)
+    const isNumeric = items.every((item) => /^-?\d+(?:\.\d+)?$/.test(item))
+    if (items.length < 3 || (!isNumeric && !/alphabet/i.test(request))) return notApplicable
+    const sorted = isNumeric
+      ? [...items].sort((a, b) => Number(a) - Number(b))
+      : [...items].sort((a, b) => a.toLowerCase().localeCompare(b.toLowerCase(), 'en'))
+    if (/\b(?:descending|reverse|largest first|high(?:est)? to low|z to a|z-a|biggest first)\b/i.test(request))
+      sorted.reverse()
+    const text = output.raw.toLowerCase()
+    let at = -1
+    for (const item of sorted) {
+      const next = isNumeric ? findWhole(text, item, at + 1) : text.indexOf(item.toLowerCase(), at + 1)
+      if (next < 0) return failed('It is not in the order asked for.')
+      at = next
+    }
+    return passed
+  }
+  const letters =
+    /\bhow many (?:letters|characters) (?:are |does |has |is )?(?:there )?(?:in )?(?:the word )?["'“]?(\p{L}{2,40})["'”]?\s?(?:have)?/iu.exec(
+      request,
+    )
+  if (letters && !/^(?:are|does|has|is|in|the|word)$/i.test(letters[1]!))
+    return readNumbers(output.raw, { words: true }).some((number) => number.values.includes(letters[1]!.length))
+      ? passed
+      : failed('The number of letters is not right.')
+  const occurrences =
+    /\bhow many (?:letters? )?["'“]?(\p{L})["'”]?(?:['’]?s)? (?:are |does )?(?:there )?(?:in )(?:the word )?["'“]?(\p{L}{3,40})/iu.exec(
+      request,
+    )
+  if (occurrences) {
+    const count = [...occurrences[2]!.toLowerCase()].filter((letter) => letter === occurrences[1]!.toLowerCase()).length
+    return readNumbers(output.raw, { words: true }).some((number) => number.values.includes(count)) ||
+      (count === 1 && /\bonce\b/i.test(output.raw))
+      ? passed
+      : failed('The number of letters is not right.')
+  }
+  const reversed =
+    /\b(?:reverse|spell|write)\b[^"'“:]{0,40}["'“: ]\s?["'“]?(\p{L}{3,30})["'”]?\s?(?:backwards|in reverse|rückwärts)?[.?!]?$/iu.exec(
+      request.trim(),
+    )
+  if (reversed && /\b(?:reverse|backwards|rückwärts)\b/i.test(request)) {
+    const expected = [...reversed[1]!.toLowerCase()].reverse().join('')
+    return output.raw.toLowerCase().replace(/[\s-]/g, '').includes(expected)
+      ? passed
+      : failed('It is not the word in reverse.')
+  }
+  return notApplicable
+}
+
+const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
+const DAY_WORDS: Readonly<Record<string, number>> = { a: 1, one: 1, two: 2, three: 3, four: 4, five: 5, six: 6 }
+
+/** Weekdays counted on, the larger of two numbers, running sums, the length of a word in code, letters and capitals. */
+function checkSmallQuestions(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 400)
+  const answer = output.raw.toLowerCase()
+  const shift =
+    /\b(?:(a|one|two|three|four|five|six|\d{1,3}) days? |the day )?(after|before|from) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b/i.exec(
+      request,
+    )
+  if (shift && /\b(?:what|which) (?:week)?day\b/i.test(request)) {
+    const count = shift[1] ? (DAY_WORDS[shift[1].toLowerCase()] ?? Number(shift[1])) : 1
+    const from = WEEKDAYS.indexOf(shift[3]!.toLowerCase())
+    const day = WEEKDAYS[(((from + (shift[2]!.toLowerCase() === 'before' ? -count : count)) % 7) + 7) % 7]!
+    return WEEKDAYS.some((name) => answer.includes(name)) && !answer.includes(day)
+      ? failed('It names another weekday.')
+      : passed
+  }
+  const pair =
+    /\bwhich (?:number )?is (bigger|larger|greater|higher|more|smaller|less|lower)\b[^\d]{0,20}(\d[\d.,/]{0,12}\d|\d)\s?(?:or|and|,)\s?(\d[\d.,/]{0,12}\d|\d)/i.exec(
+      request,
+    )
+  if (pair) {
+    const [a, b] = [readNumbers(pair[2]!)[0], readNumbers(pair[3]!)[0]]
+    const [first] = readNumbers(output.raw)
+    if (!a || !b || !first) return notApplicable
+    const [x, y] = [a.values[0]!, b.values[0]!]
+    const expected = /smaller|less|lower/i.test(pair[1]!) ? Math.min(x, y) : Math.max(x, y)
+    return first.values.includes(expected) ? passed : failed('It names the wrong one of the two numbers.')
+  }
+  if (/\b(?:cumulative|running) (?:sum|total)/i.test(request)) {
+    const [data] = datasetsOf(task)
+    if (!data || data.length < 3) return notApplicable
+    let sum = 0
+    const sums = data.map((value) => (sum += value))
+    const numbers = readNumbers(output.raw)
+    return sums.every((value) => numbers.some((number) => standsFor(number, value)))
+      ? passed
+      : failed('A running sum is not right.')
+  }
+  const length = /\blen\(["']([^"']{0,80})["']\)|["']([^"']{0,80})["']\.length\b/.exec(request)
+  if (length)
+    return readNumbers(output.raw, { words: true }).some(({ values }) =>
+      values.includes((length[1] ?? length[2])!.length),
+    )
+      ? passed
+      : failed('The length is not right.')
+  const spelled = /^\W*(?:how do you )?spell (?:the word )?["'“]?(\p{L}{3,40})["'”]?\W*$/iu.exec(request.trim())
+  if (spelled)
+    return answer.replace(/[^\p{L}]/gu, '').includes(spelled[1]!.toLowerCase())
+      ? passed
+      : failed('It is spelled otherwise.')
+  const raised =
+    /^\W*(uppercase|capitali[sz]e all|lowercase) (?:this|the following)?(?: text| sentence| word)?s?: ?(.{1,200})$/i.exec(
+      request.trim(),
+    )
+  if (raised) {
+    const text = raised[2]!.replace(/^["“]|["”]$/g, '')
+    return output.raw.includes(/^lower/i.test(raised[1]!) ? text.toLowerCase() : text.toUpperCase())
+      ? passed
+      : failed('The letters are not as asked for.')
+  }
+  return notApplicable
+}
+
+function findWhole(text: string, item: string, from: number): number {
+  for (let at = text.indexOf(item, from); at >= 0; at = text.indexOf(item, at + 1))
+    if (!/[\d.]/.test(text[at - 1] ?? ' ') && !/\d/.test(text[at + item.length] ?? ' ')) return at
+  return -1
+}
