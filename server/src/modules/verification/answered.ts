@@ -1,4 +1,5 @@
 import { canDecline, scoreDeclining } from './answer-model.ts'
+import { findFiller } from './filler.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { detectLanguage, sameLanguage } from './languages.ts'
 import { numberOfWord } from './numbers.ts'
@@ -12,6 +13,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findQuestionBack(task, output),
     findEcho(task, output),
     findPlaceholders(task, output),
+    findFiller(task, output),
     findAnnouncement(task, output),
     findMissingFigure(task, output),
   ])
@@ -264,7 +266,11 @@ function findSlots(prose: string): string[] {
     const inner = match[1] ?? match[2] ?? match[3] ?? match[4]
     if (slots.length >= 50) break
     if (match[2] !== undefined || inner === undefined) slots.push(match[0])
-    else if (isSlot(inner, match[1] !== undefined)) slots.push(match[0])
+    else if (
+      isSlot(inner, match[1] !== undefined) ||
+      (/^\p{L}{3,20}$/u.test(inner) && prose.split(match[0]).length > 2)
+    )
+      slots.push(match[0])
   }
   return slots
 }
@@ -365,12 +371,22 @@ export function checkComplete(output: ReadText, finishedEarly: boolean): Finding
   if (splitFences(text).open) return failed('Its code block does not end.')
   if (/^[[{]/.test(text) && /["\w]\s*:|^\[/.test(text) && !isBalanced(text)) return failed('Its JSON does not end.')
   const lastLine = text.slice(text.lastIndexOf('\n') + 1).trim()
+  if (isTableCut(output)) return failed('Its table stops in the middle of a row.')
+  if (isQuoteOpen(output.lines, lastLine)) return failed('Its last quotation does not end.')
+  if (
+    /^(?:create|select|insert|with|def|function|class|const|import)\b/i.test(text) &&
+    !text.includes('```') &&
+    !isEven(text)
+  )
+    return failed('Its code does not end.')
   if (lastLine === '' || lastLine.startsWith('|') || /^[`#>]/.test(lastLine) || lastLine.startsWith('```'))
     return passed
   const body = trimMarks(lastLine)
-  if (/[\p{L}\p{N}],$/u.test(body) && body.split(' ').length > 4) return failed('It ends with a comma.')
+  if (/[\p{L}\p{N}],$/u.test(body) && body.split(' ').length > 2) return failed('It ends with a comma.')
   if (/[([{–—:-]$/.test(body) && output.words.length > 5)
-    return body.endsWith(':') && output.lines.length < 2 ? passed : failed('It stops before its end.')
+    return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
+      ? passed
+      : failed('It stops before its end.')
   if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body)) return passed
   if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
   const sentence = sentencesOf(body).at(-1) ?? body
@@ -396,7 +412,7 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
   const lastLine = output.lines.at(-1) ?? ''
   if (isItem(lastLine)) {
     const items = before.filter(isItem)
-    return items.length >= 2 && items.every((line) => /[.!?]$/.test(line)) && words.length >= 4
+    return items.length >= 1 && items.every((line) => /[.!?]$/.test(line)) && words.length >= 4
   }
   const sentences = sentencesOf(output.raw.trimEnd())
   const ended = sentences.filter((text) => /[.!?。！？]["”’)]*$/u.test(text)).length
@@ -404,7 +420,34 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
     // Verses and signatures have lines of their own.
     return words.length >= 9 && ended >= 2 && before.filter(endsSentence).length * 3 >= before.length * 2
   }
-  return words.length >= 5 && ended >= 1
+  // Without spaces a sentence is a few long words.
+  const isLong = words.length >= 5 || (/[\p{Script=Han}\p{Script=Hiragana}]/u.test(sentence) && sentence.length >= 8)
+  return isLong && ended >= 1
+}
+
+/** The last row of a table has fewer cells than its head. */
+function isTableCut({ lines }: ReadText): boolean {
+  const last = lines.at(-1) ?? ''
+  const rows = lines.filter((line) => line.startsWith('|'))
+  if (!last.startsWith('|') || rows.length < 3) return false
+  const cells = (line: string) => line.replace(/\|$/, '').split('|').length
+  return cells(last) < cells(rows[0]!) || !last.endsWith('|')
+}
+
+const isQuoteOpen = (lines: readonly string[], last: string) =>
+  (last.match(/"/g)?.length ?? 0) % 2 === 1 &&
+  lines.slice(0, -1).every((line) => (line.match(/"/g)?.length ?? 0) % 2 === 0) &&
+  !/\d"/.test(last) &&
+  !/[.!?"]$/.test(last)
+
+/** As many brackets are closed as are opened. */
+function isEven(text: string): boolean {
+  let depth = 0
+  for (const character of text) {
+    if (character === '(' || character === '{' || character === '[') depth++
+    else if (character === ')' || character === '}' || character === ']') depth--
+  }
+  return depth <= 0
 }
 
 function isBalanced(text: string): boolean {

@@ -22,6 +22,13 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkNamed(task, output),
         checkRecursion(task, output),
         checkTranslationLength(task, output),
+        checkFormats(task, output),
+        checkAcrostic(task, output),
+        checkYesNo(task, output),
+        checkOneOf(task, output),
+        checkRemoval(task, output),
+        checkOnePerLine(task, output),
+        checkAllCovered(task, output),
       ])
 
 /** Reads only the start and the end of a long request: text in the middle may mention JSON without requesting it. */
@@ -140,7 +147,7 @@ const UNIT_OF = new Map<string, Unit>(
 
 /** What stands in front of a count that is asked for. */
 const ORDERED = new RegExp(
-  `(?:^|[.!?:;,\\n(] ?|\\b(?:please|me|us|mir|exactly|genau|exactement|exactamente|only|just|at most|no more than|max|maximum|up to|at least|the|und|and)\\s|\\b(?:${VERBS})(?: me| us| mir)?(?: the| a list of| exactly| only| just| your| my| top| about)? ?)$`,
+  `(?:^|[.!?:;,\\n(] ?|\\b(?:please|me|us|mir|exactly|genau|exactement|exactamente|only|just|at most|no more than|max|maximum|up to|at least|the|und|and)\\s|\\b(?:${VERBS})(?: me| us| mir| (?:the|our|my|a) [a-z]{3,12})?(?: the| a list of| exactly| only| just| your| my| top| about)? |\\b(?:list|checklist|set|series) of |\\btop ?)$`,
 )
 
 export type RequestedCount = { count: number; unit: Unit; bound: 'exactly' | 'most' | 'least' }
@@ -431,7 +438,10 @@ function checkWanted(task: ReadTask, output: ReadText): Finding {
     /\b(?:must (?:mention|contain|include|have|say|use)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:words?|phrase|code|sentence|hashtag)|mention(?: that)?|use the words?|contain(?:s|ing)? the (?:words?|phrase)|with the (?:words?|phrase)|using the (?:words?|phrase)|muss (?:enthalten|erwähnen)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
       task.full.raw.slice(0, 6_000),
     )?.[1]
-  if (!clause) return notApplicable
+  const before = WANTED_BEFORE.exec(task.full.raw.slice(0, 6_000))?.[1]
+  if (before && !` ${plainText(output.raw)} `.includes(` ${plainText(before)} `))
+    return failed(`It leaves out ${clip(before, 30)}, which the task wants in it.`)
+  if (!clause) return before ? passed : notApplicable
   const part = clause.split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
   const requirements = [
     ...quotedPassages(part, 80).map((quote) => quote.text),
@@ -455,13 +465,18 @@ const isWritten = (item: string, output: ReadText) => {
 }
 
 function checkForbidden(task: ReadTask, output: ReadText): Finding {
-  const request = task.full.raw.slice(0, 6_000)
+  // What a memory says of tone and words holds for every task.
+  const request = [task.full.raw.slice(0, 6_000), ...task.context.map((memory) => memory.slice(0, 1_000))].join('\n')
   const findings: Finding[] = []
   if (/\b(?:no|without|avoid|don't use|do not use|ohne|sans|sin|senza|sem) (?:any )?emojis?\b/i.test(request))
     findings.push(
       /\p{Extended_Pictographic}/u.test(output.raw) ? failed('It has an emoji, and none was wanted.') : passed,
     )
-  if (/\b(?:no|without|avoid|don't use) (?:any )?exclamation (?:marks?|points?)\b/i.test(request))
+  if (
+    /\b(?:no|without|avoid|don't use|do not use|never use|remove (?:all|every|the)) (?:any )?exclamation (?:marks?|points?)\b/i.test(
+      request,
+    )
+  )
     findings.push(output.raw.includes('!') ? failed('It has an exclamation mark, and none was wanted.') : passed)
   for (const match of request.matchAll(
     /\b(?:without (?:using |saying |the )?(?:the )?(?:words?)?|(?:do not|don't|never|must not|avoid|not) (?:use|using|mention|mentioning|say|saying|include|including|write|contain)?(?: the)?(?: words?)?)\s?["“'‘]([^"”'’\n]{2,40})["”'’]/gi,
@@ -474,7 +489,181 @@ function checkForbidden(task: ReadTask, output: ReadText): Finding {
           : passed,
       )
   }
+  // "Avoid the words "a" and "b"": every quoted word of the clause.
+  const listed =
+    /\b(?:avoid|without|don't use|do not use|never use|not use|no) (?:using )?(?:the )?(?:words?|terms?|phrases?)\b(.{1,200})/i.exec(
+      request,
+    )
+  for (const { text } of listed ? quotedPassages(listed[1]!.split(/[.!?\n]/, 1)[0]!, 40) : []) {
+    const word = plainText(text)
+    if (word && ` ${plainText(output.raw)} `.includes(` ${word} `))
+      findings.push(failed(`It uses ${clip(text, 30)}, which the task forbids.`))
+  }
+  const letter = /\bwithout (?:using )?the letter ["'“]?(\p{L})\b/iu.exec(request)?.[1]
+  if (letter)
+    findings.push(
+      output.raw.toLowerCase().includes(letter.toLowerCase())
+        ? failed('It has a letter that the task forbids.')
+        : passed,
+    )
+  if (
+    /\b(?:do not|don't|never|without) (?:promis\w{1,3}|giv\w{1,3}|nam\w{1,3}|commit\w{0,4} to|mention\w{0,3}) (?:an? |any )?(?:dates?|timelines?|deadlines?)\b/i.test(
+      request,
+    )
+  )
+    findings.push(
+      /\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b|\bnext (?:week|month)\b|\bby (?:monday|tuesday|wednesday|thursday|friday)\b|\bwithin \d+ (?:days|weeks)\b/i.test(
+        output.raw,
+      )
+        ? failed('It names a date, and none was wanted.')
+        : passed,
+    )
   return combine(findings)
+}
+
+/** "has to be in it", "must occur": the quoted word stands in front of the verb. */
+const WANTED_BEFORE =
+  /["“'‘]([^"”'’\n]{2,40})["”'’](?: and [^.]{1,40})? (?:has|have|must|needs?|should) (?:to )?(?:be in|occur|appear|be (?:used|mentioned|included))/i
+
+/** The formats other than JSON that a task may want: CSV, YAML, XML, Markdown headings. */
+function checkFormats(task: ReadTask, output: ReadText): Finding {
+  const request = readRequest(task)
+  const { blocks } = splitFences(output.raw)
+  const text = (blocks.length === 1 ? blocks[0]!.code : output.raw).trim()
+  const lines = text.split('\n').filter((line) => line.trim())
+  if (
+    /\bcsv only\b|\b(?:as|in|to|into) csv\b|\bcsv(?: format)?,? (?:with )?columns\b|\breturn (?:only )?csv\b/.test(
+      request,
+    ) &&
+    !task.agentId.startsWith('coder')
+  )
+    return lines.length >= 1 &&
+      lines.every((line) => /[,;\t]/.test(line)) &&
+      new Set(lines.map((line) => line.split(/[,;\t]/).length)).size <= 2 &&
+      !/[.!?]$/.test(lines[0]!)
+      ? passed
+      : failed('CSV was asked for and the output is none.')
+  if (/\b(?:as|in|to|into) yaml\b|\byaml only\b/.test(request))
+    return /^[{[]/.test(text)
+      ? failed('YAML was asked for and the output is JSON.')
+      : /^[\w"'-]+:(?:\s|$)|^- /m.test(text)
+        ? passed
+        : failed('YAML was asked for and the output is none.')
+  if (/\b(?:as|in|to|into) xml\b|\bxml only\b/.test(request))
+    return /^</.test(text) ? passed : failed('XML was asked for and the output is none.')
+  if (
+    /\b(?:reply|answer|respond|return|output)(?: only)?(?: with)? json\b|\bonly json\b|\bjson\s?[{[]/.test(request) &&
+    !/^[[{]/.test(text)
+  )
+    return failed('JSON was asked for and the output is none.')
+  return notApplicable
+}
+
+/** "Acrostic on the word FROG": the lines begin with its letters. */
+function checkAcrostic(task: ReadTask, output: ReadText): Finding {
+  const word =
+    /\bacrostic\b[^\n]{0,40}?(?:\b(?:word|name|on|of|for|from)\b\s["“'‘]?(?:the (?:word|name) )?["“'‘]?)([A-Z]{2,15}|\p{L}{2,15})\b/iu.exec(
+      task.request,
+    )?.[1]
+  const lines = output.lines.map((line) => line.replace(/^[^\p{L}]+/u, '')).filter(Boolean)
+  if (!word || /^(?:the|word|name|a|my|funny)$/i.test(word) || lines.length < 2) return notApplicable
+  const initials = lines.map((line) => line[0]!.toLowerCase()).join('')
+  return initials.includes(word.toLowerCase()) ? passed : failed('Its lines do not begin with the letters of the word.')
+}
+
+/** "Answer with yes or no only". */
+function checkYesNo(task: ReadTask, output: ReadText): Finding {
+  if (
+    !/\b(?:yes or no|yes\/no|ja oder nein|oui ou non|sí o no)\b/i.test(task.request) ||
+    !/\b(?:only|just|nothing else|one word|single word|nur|uniquement|solo)\b/i.test(task.request)
+  )
+    return notApplicable
+  return output.words.length <= 6 && /\b(?:yes|no|ja|nein|oui|non|sí|si)\b/i.test(output.raw)
+    ? passed
+    : failed('Yes or no was asked for, alone.')
+}
+
+/** "Answer only one of billing, bug, feature", "pick a tag from {bug, feature}". */
+function checkOneOf(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 1_500)
+  const listed =
+    /\b(?:one of|pick (?:a |one )?(?:\w{1,12} )?from|choose (?:one )?from|tag from|label from|categor(?:y|ies) from|either)(?: the following| these)?[: ]{1,2}[{([]?["'“]?([\p{L}-]{2,20}(?:["'”]?(?:, ?| ?\/ ?| ?\| ?| or |, or )["'“]?[\p{L}-]{2,20}){1,9})/iu.exec(
+      request,
+    )?.[1] ?? /[{]([\p{L}-]{2,20}(?:, ?[\p{L}-]{2,20}){1,9})[}]/u.exec(request)?.[1]
+  const isAlone = /\b(?:only|just|nothing else|one word|single word|nur|category|label|tag|classify)\b/i.test(request)
+  if (!listed || !isAlone) return notApplicable
+  const labels = listed
+    .split(/,| or |\/|\|/)
+    .map((label) => plainText(label.replace(/^ ?or /, '')))
+    .filter(Boolean)
+  if (labels.length < 2 || output.words.length > 40) return notApplicable
+  const text = ` ${plainText(output.raw)} `
+  return labels.some((label) => text.includes(` ${label} `))
+    ? passed
+    : failed('It is none of the labels that the task allows.')
+}
+
+/** "Remove every exclamation mark": the mark is gone. */
+function checkRemoval(task: ReadTask, output: ReadText): Finding {
+  const mark =
+    /\b(?:remove|delete|strip|drop|take out) (?:all|every|the|any)(?: of)?(?: the)? (exclamation (?:marks?|points?)|question marks?|commas?|emojis?|digits?|numbers?|hyphens?|semicolons?|quotation marks?|spaces?|vowels?)\b/i.exec(
+      task.request,
+    )?.[1]
+  if (!mark || task.code || task.agentId.startsWith('coder')) return notApplicable
+  const patterns: readonly (readonly [RegExp, RegExp])[] = [
+    [/^exclamation/i, /!/],
+    [/^question/i, /\?/],
+    [/^comma/i, /,/],
+    [/^emoji/i, /\p{Extended_Pictographic}/u],
+    [/^(?:digit|number)/i, /\d/],
+    [/^hyphen/i, /-/],
+    [/^semicolon/i, /;/],
+    [/^quotation/i, /["“”]/],
+    [/^vowel/i, /[aeiou]/i],
+  ]
+  const pattern = patterns.find(([name]) => name.test(mark))?.[1]
+  if (!pattern || sentencesOf(output.raw).some((sentence) => /^(?:here|i (?:removed|have)|removed)\b/i.test(sentence)))
+    return notApplicable
+  return pattern.test(output.raw) ? failed('It still has what was to be removed.') : passed
+}
+
+/** "Exactly 5 names, one per line, nothing else". */
+function checkOnePerLine(task: ReadTask, output: ReadText): Finding {
+  if (!/\bone (?:\w{1,12} )?(?:per|a|on each) line\b|\beach on (?:a|its own) (?:new )?line\b/i.test(task.request))
+    return notApplicable
+  const [wanted] = requestedCounts(task).filter(({ unit }) => unit === 'items')
+  if (!wanted || output.lines.length < 2 || !/\bnothing else\b|\bexactly\b|\bonly\b/i.test(task.request))
+    return notApplicable
+  const { count, bound } = wanted
+  const lines = output.lines.length
+  const isRight = bound === 'most' ? lines <= count : bound === 'least' ? lines >= count : lines === count
+  return isRight ? passed : failed(`${count} were asked for and there are ${lines}.`)
+}
+
+/** "Compare squash, badminton and table tennis": every one of them is in the answer. */
+function checkAllCovered(task: ReadTask, output: ReadText): Finding {
+  const list =
+    /^\W{0,3}(?:compare|contrast|comparison of|rank|vergleiche|compara|compare[rz]?)\s([\p{L}][\p{L} '-]{1,30}(?:, [\p{L}][\p{L} '-]{1,30}){0,5},? (?:and|vs\.?|versus|with|or|und|et|y) [\p{L}][\p{L} '-]{1,24})(?=[:,.?(]|$| by | in | for | as | on | to | \()/iu.exec(
+      task.request.trim(),
+    )?.[1]
+  if (!list) return notApplicable
+  const items = list
+    .split(/, | and | vs\.? | versus | with | or | und | et | y /)
+    .map((item) =>
+      item
+        .replace(/^(?:and|the|our|a) /, '')
+        .trim()
+        .toLowerCase(),
+    )
+    .filter((item) => item.length > 2)
+  if (items.length < 2 || items.length > 7 || items.some((item) => item.split(' ').length > 3)) return notApplicable
+  const text = output.raw.toLowerCase()
+  const isNamed = (item: string) =>
+    text.includes(item.slice(0, Math.max(4, item.length - 2))) ||
+    text.includes(item.split(' ').at(-1)!.slice(0, 5)) ||
+    text.includes(item.split(' ')[0]!.slice(0, 5))
+  const missing = items.filter((item) => !isNamed(item))
+  return missing.length > 0 ? failed(`It leaves out ${clip(missing[0]!, 30)}.`) : passed
 }
 
 const CODE_LANGUAGES: Readonly<Record<string, RegExp>> = {

@@ -46,6 +46,12 @@ export const checkCode = (task: ReadTask, output: ReadText): Finding =>
     checkColumns(task, output),
     checkUnchanged(task, output),
     checkSpelling(task, output),
+    checkCodeFacts(task, output),
+    checkTestCount(task, output),
+    checkImports(task, output),
+    checkLimit(task, output),
+    checkCron(task, output),
+    checkPattern(task, output),
   ])
 
 /** Python's own rule: a line that opens a block ends with a colon. */
@@ -113,6 +119,10 @@ const DEFECTS: readonly Defect[] = [
     isGone: (code) => /\bwith\b|\.close\(|\busing\b|\bdefer\b|finally/.test(code),
   },
   {
+    named: /\beven (?:when|if)\b.{0,40}\b(?:throws?|fails?|raises?|errors?)\b|\balways close\b/i,
+    isGone: (code) => /\bwith\b|\busing\b|\bdefer\b|finally|\bexcept\b|\bcatch\b|\btry\b/.test(code),
+  },
+  {
     named: /\bcase[- ]?(?:in)?sensitive\b/i,
     isGone: (code) => /lower|upper|casefold|ignorecase|\/i|ilike|collate|equalsIgnoreCase|toLocale/i.test(code),
   },
@@ -159,6 +169,7 @@ function checkColumns(task: ReadTask, output: ReadText): Finding {
   const blocks = splitFences(output.raw).blocks.filter(
     ({ language, code }) => PARSED[language] === 'sql' || (language === '' && /^\s*(?:select|with)\b/i.test(code)),
   )
+  if (blocks.length === 0 && /^\s*select\b/i.test(output.raw)) blocks.push({ language: 'sql', code: output.raw })
   if (knownColumns.size === 0 || blocks.length === 0) return notApplicable
   for (const { code } of blocks) {
     const text = cutLinesAt(code.slice(0, 8_000), '--')
@@ -233,4 +244,154 @@ function checkSpelling(task: ReadTask, output: ReadText): Finding {
   return output.words.some((word) => mistakes.has(word))
     ? failed('A spelling mistake of the text is still there.')
     : passed
+}
+
+const codeOf = (output: ReadText) => {
+  const { blocks } = splitFences(output.raw)
+  return blocks.length > 0 ? blocks.map((block) => block.code).join('\n') : output.raw
+}
+
+/** Ports, versions, files and paths that a configuration was to have. */
+function checkCodeFacts(task: ReadTask, output: ReadText): Finding {
+  if (
+    !task.agentId.startsWith('coder') ||
+    !/\b(?:dockerfile|docker|compose|systemd|unit|\.env|env file|config|nginx|yaml|makefile|workflow|action|service)\b/i.test(
+      task.request,
+    )
+  )
+    return notApplicable
+  if (/\b(?:explain|what|why|fix|wrong|convert)\b/i.test(task.request)) return notApplicable
+  const facts = new Set([
+    ...(task.request.match(/\b\d{4,5}\b|\b\d{1,2}\.\d{1,2}\b/g) ?? []),
+    ...(task.request.match(/\b[\w-]{1,40}\.(?:py|js|ts|txt|sh|json|jar|rb|go|toml|internal|conf)\b/g) ?? []),
+    ...(task.request.match(/(?<![\w])\/[\w/-]{3,60}/g) ?? []),
+  ])
+  if (facts.size < 3) return notApplicable
+  const missing = [...facts].filter((fact) => !output.raw.includes(fact))
+  return missing.length * 2 >= facts.size
+    ? failed(`${facts.size - missing.length} of the ${facts.size} settings that the task gives are in it.`)
+    : passed
+}
+
+const COUNTS: Readonly<Record<string, number>> = { two: 2, three: 3, four: 4, five: 5, six: 6, seven: 7, eight: 8 }
+
+/** "Write four unit tests": at least as many tests or assertions. */
+function checkTestCount(task: ReadTask, output: ReadText): Finding {
+  const wanted =
+    /\b(two|three|four|five|six|seven|eight|[2-9]) (?:\w{1,12} ){0,2}(?:tests?|test cases|cases|assertions)\b/i.exec(
+      task.request,
+    )?.[1]
+  if (!wanted || !/\btests?\b/i.test(task.request) || !task.agentId.startsWith('coder')) return notApplicable
+  const code = codeOf(output)
+  const tests =
+    code.match(/\bdef test_?\w{0,60}|\b(?:it|test)\(|@Test\b|\bfunc Test\w{1,60}|#\[test\]|\[Fact\]/g)?.length ?? 0
+  const cases = code.match(/\bassert\w{0,30}|\bexpect\(|^\s{2,}[([{].{1,80}[)\]}],?$/gm)?.length ?? 0
+  return tests + cases === 0 || Math.max(tests, cases) >= (COUNTS[wanted.toLowerCase()] ?? Number(wanted))
+    ? passed
+    : failed('There are fewer tests than were asked for.')
+}
+
+function checkImports(task: ReadTask, output: ReadText): Finding {
+  if (
+    !/\b(?:no|without(?: any)?) (?:imports?|libraries|dependencies|external (?:libraries|modules|packages))\b/i.test(
+      task.request,
+    )
+  )
+    return notApplicable
+  const isStrict = /\bimports?\b/i.test(task.request)
+  return isStrict && /^\s*(?:import\s|from\s\w{1,40}\simport\b|#include|using\s\w)|\brequire\(/m.test(codeOf(output))
+    ? failed('It imports something, and nothing was to be imported.')
+    : passed
+}
+
+/** "The 5 fastest runs": LIMIT 5. */
+function checkLimit(task: ReadTask, output: ReadText): Finding {
+  const wanted =
+    /\b(?:top|first|last|the|only) (\d{1,3}|two|three|four|five|six|seven|eight|ten) (?:\w{1,12} )?(?:\w{3,12}est|most|latest|rows|results|customers|products|runs|orders|users|records|entries|items)\b|\btop (\d{1,3})\b/i.exec(
+      task.request,
+    )
+  const limit = /\blimit\s{1,4}(\d{1,6})\b|\btop\s?\(?(\d{1,6})\)?|\bfetch first (\d{1,6})/i.exec(codeOf(output))
+  if (!wanted || !limit || !/\bsql\b|\bquery\b|\bschema\b|\btable\b/i.test(task.full.raw)) return notApplicable
+  const count = wanted[1] ?? wanted[2]!
+  const expected = COUNTS[count.toLowerCase()] ?? Number(count)
+  return !Number.isFinite(expected) || Number(limit[1] ?? limit[2] ?? limit[3]) === expected
+    ? passed
+    : failed('The query returns another number of rows than was asked for.')
+}
+
+const WEEKDAY_FIELDS: Readonly<Record<string, RegExp>> = {
+  sunday: /^(?:0|7|sun)$/i,
+  monday: /^(?:1|mon)$/i,
+  tuesday: /^(?:2|tue)$/i,
+  wednesday: /^(?:3|wed)$/i,
+  thursday: /^(?:4|thu)$/i,
+  friday: /^(?:5|fri)$/i,
+  saturday: /^(?:6|sat)$/i,
+}
+
+/** A line of cron has five fields, and its hour, minute and weekday are those of the task. */
+function checkCron(task: ReadTask, output: ReadText): Finding {
+  const request = task.request.toLowerCase()
+  if (
+    !/\bcron(?:tab| line| expression| job)?\b/.test(request) ||
+    /\b(?:explain|what does|what do|mean|why|debug|fix)\b/.test(request)
+  )
+    return notApplicable
+  const line =
+    /^[`\s]{0,8}((?:[\d*][\d*,/-]{0,20}|@\w{4,9})(?: {1,4}(?:[\d*?L][\d*,/#L-]{0,20}|(?:mon|tue|wed|thu|fri|sat|sun|jan|dec)[a-z,-]{0,30})){0,6})/im.exec(
+      codeOf(output),
+    )?.[1]
+  if (!line) return notApplicable
+  if (line.startsWith('@')) return passed
+  const fields = line.split(/ +/)
+  if (fields.length < 5) return failed('A line of cron has five fields.')
+  const [minute, hour, day, , weekday] = fields as [string, string, string, string, string]
+  const clock = /\b(?:at )?(\d{1,2}):(\d{2})\s?(am|pm)?|\bat (\d{1,2})\s?(am|pm)|\b(midnight|noon)\b/.exec(request)
+  if (clock) {
+    const half = clock[3] ?? clock[5]
+    const base = clock[6] ? (clock[6] === 'noon' ? 12 : 0) : Number(clock[1] ?? clock[4])
+    const hours = half === 'pm' && base < 12 ? base + 12 : half === 'am' && base === 12 ? 0 : base
+    if (/^\d+$/.test(hour) && Number(hour) !== hours)
+      return failed('The hour of the schedule is not the one asked for.')
+    if (/^\d+$/.test(minute) && Number(minute) !== Number(clock[2] ?? 0))
+      return failed('The minute of the schedule is not the one asked for.')
+    if (hour === '*') return failed('The hour of the schedule is not the one asked for.')
+  }
+  const named = Object.keys(WEEKDAY_FIELDS).filter((name) => request.includes(name))
+  if (
+    named.length === 1 &&
+    !request.includes('weekday') &&
+    !WEEKDAY_FIELDS[named[0]!]!.test(weekday) &&
+    !/[,-]/.test(weekday)
+  )
+    return failed('The weekday of the schedule is not the one asked for.')
+  if (
+    /\b(?:first|1st) (?:day )?of (?:each|every|the) month\b|\bmonthly on the (?:first|1st)\b/.test(request) &&
+    day !== '1'
+  )
+    return failed('The day of the schedule is not the one asked for.')
+  const every = /\bevery (\d{1,2}) minutes\b/.exec(request)?.[1]
+  if (every && minute !== `*/${every}` && !(every === '60' && /^\d+$/.test(minute)) && !minute.includes(','))
+    return failed('The minute of the schedule is not the one asked for.')
+  return passed
+}
+
+/** A regular expression whose brackets do not match. */
+function checkPattern(task: ReadTask, output: ReadText): Finding {
+  if (!/\bregex\w{0,3}|\bregular expression\b/i.test(task.request) || !task.agentId.startsWith('coder'))
+    return notApplicable
+  if (/\b(?:expli\w{1,5}|what|why|mean|erklär\w{0,3})\b/i.test(task.request)) return notApplicable
+  const pattern = /(?<!`)`\/?([^`\n]{4,300})`/.exec(output.raw)?.[1]
+  if (!pattern || !/[\\[\](){}^$+*]/.test(pattern)) return notApplicable
+  let [depth, isClass] = [0, false]
+  for (let i = 0; i < pattern.length; i++) {
+    const character = pattern[i]!
+    if (character === '\\') i++
+    else if (isClass) isClass = character !== ']'
+    else if (character === '[') isClass = true
+    else if (character === '(') depth++
+    else if (character === ')') depth--
+    if (depth < 0) break
+  }
+  return depth !== 0 || isClass ? failed('The brackets of the expression do not match.') : passed
 }

@@ -74,7 +74,10 @@ function windowSums(values: readonly number[]): number[] {
   const sums: number[] = []
   for (let start = 0; start < values.length; start++) {
     let sum = 0
-    for (let end = start; end < values.length; end++) sums.push((sum += values[end]!))
+    for (let end = start; end < values.length; end++) {
+      sum += values[end]!
+      sums.push(sum)
+    }
   }
   return sums
 }

@@ -12,6 +12,7 @@ import {
   splitFences,
   wordsOf,
 } from './text.ts'
+import { rankOf } from './word-meaning.ts'
 
 /** Figures, names, days and quotations of the answer against the text that the task gives. */
 export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
@@ -24,6 +25,9 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
     checkExclusions(task, output),
     checkPolicy(task, output),
     checkFree(task, output, source),
+    checkBindings(task, output, source),
+    checkSwappedDigits(task, output, source),
+    checkChineseDays(task, output, source),
   ])
 }
 
@@ -233,7 +237,7 @@ function anchorOf(text: string, { start }: TextNumber): string | undefined {
 }
 
 const WEEKDAYS =
-  'monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì venerdì sabato domenica maandag dinsdag woensdag donderdag vrijdag zaterdag zondag'.split(
+  'monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì venerdì sabato domenica maandag dinsdag woensdag donderdag vrijdag zaterdag zondag måndag tisdag onsdag torsdag fredag lördag söndag mandag tirsdag lørdag poniedziałek wtorek środa czwartek piątek pondělí úterý středa čtvrtek pátek'.split(
     ' ',
   )
 const MONTHS =
@@ -274,12 +278,12 @@ const TITLES =
 
 /** Somebody is addressed or named who is not in the task. */
 function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
-  if (!/^(?:writer|support)/.test(task.agentId) && !(task.is.summary && task.material)) return notApplicable
-  if (task.is.creative || task.is.translation) return notApplicable
+  if (!/^(?:writer|support|comedian)/.test(task.agentId) && !(task.is.summary && task.material)) return notApplicable
+  if ((task.is.creative && !FOR_SOMEBODY.test(task.request)) || task.is.translation) return notApplicable
   const sourceParts = source.toLowerCase()
   const addressed = [...output.raw.matchAll(TITLES)].map((match) => match[1]!)
   const greeting =
-    /^[\s*]*(?:Hi|Hello|Hey|Dear|Hallo|Liebe[rs]?|Bonjour|Chère?|Hola|Querid[oa]|Ciao|Gentile|Beste)\s(?:Mr\.?|Mrs\.?|Ms\.?|Dr\.?)?\s?(\p{Lu}[\p{L}'-]{2,30})\s?[,!:\n]/u.exec(
+    /^[\s*]*(?:Hi|Hello|Hey|Dear|Goodbye|Farewell|Bye|Happy birthday|Congratulations|Hallo|Liebe[rs]?|Bonjour|Chère?|Hola|Querid[oa]|Ciao|Gentile|Beste)\s(?:Mr\.?|Mrs\.?|Ms\.?|Dr\.?)?\s?(\p{Lu}[\p{L}'-]{2,30})\s?[,!:\n]/u.exec(
       output.raw,
     )?.[1]
   const isGeneric = (name: string) =>
@@ -292,6 +296,9 @@ function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
   const strange = names.find((name) => !sourceParts.includes(name.toLowerCase().replace(/'s$/, '')))
   return strange && hasNames ? failed('It names somebody who is not in the task.') : passed
 }
+
+/** "for Bartholomew who's off to Iceland": a joke for a person who is named. */
+const FOR_SOMEBODY = /\b(?:for|to) (?:my \w{1,12} |our \w{1,12} |grandpa |grandma |uncle |aunt )?\p{Lu}\p{Ll}{2,20}\b/u
 
 /** "We can't launch in July or August" and then "Launch in August". */
 function checkExclusions(task: ReadTask, output: ReadText): Finding {
@@ -433,4 +440,125 @@ function hardFacts(task: ReadTask): string[] {
       )
         facts.add(match[1]!.toLowerCase())
   return [...facts]
+}
+
+type Binding = { name: string; noun: string; value: number }
+
+const BINDING_STOP = new Set(
+  'the and for with has have had was were are is its his her of to in on at by from will would can only just about over than more less who which that this a an as it they he she not no costs cost'.split(
+    ' ',
+  ),
+)
+
+/** Which figure belongs to which name and noun: "Porto rent 700", "Braga has 2 rivals". The name is the last one before the figure in its part of the sentence. */
+function bindingsOf(text: string, separators: RegExp): Binding[] {
+  const bindings: Binding[] = []
+  let name: string | undefined
+  for (const part of text.slice(0, 4_000).split(separators)) {
+    const names = [...part.matchAll(/(?<![\p{L}\d])\p{Lu}[\p{L}'’-]{1,20}/gu)].filter(
+      ({ 0: word }) => !BINDING_STOP.has(word.toLowerCase()),
+    )
+    for (const number of readNumbers(part)) {
+      const before = names.filter(({ index }) => index < number.start).at(-1)
+      if (before) name = before[0].toLowerCase()
+      if (!name || bindings.length >= 100) continue
+      const left = wordsOf(part.slice(Math.max(0, number.start - 24), number.start)).filter(
+        (word) => !BINDING_STOP.has(word) && word !== name && !/^\d/.test(word),
+      )
+      const right = wordsOf(part.slice(number.end, number.end + 20)).filter((word) => !BINDING_STOP.has(word))
+      for (const noun of [left.at(-1), right[0]])
+        if (noun && noun.length > 2) bindings.push({ name, noun: noun.slice(0, 5), value: number.values[0]! })
+    }
+    if (names.length > 0) name = names.at(-1)![0].toLowerCase()
+  }
+  return bindings
+}
+
+/** A figure that the source gives to one name stands with another; and what one does in the source the other does in the answer. */
+function checkBindings(task: ReadTask, output: ReadText, source: string): Finding {
+  if (task.is.translation || task.is.creative || task.code) return notApplicable
+  const given = bindingsOf(source, /[.;\n,"“”]/)
+  const written = bindingsOf(output.raw, /[.;\n]/)
+  const conflict = written.find(({ name, noun, value }) => {
+    const own = given.filter((binding) => binding.name === name && binding.noun === noun)
+    const others = given.filter((binding) => binding.name !== name && binding.noun === noun)
+    return (
+      own.length > 0 &&
+      own.every((binding) => binding.value !== value) &&
+      others.some((binding) => binding.value === value)
+    )
+  })
+  if (conflict) return failed('A figure stands with another name than in the text given.')
+  return findSwap(actionsOf(source), actionsOf(output.raw))
+    ? failed('What one does in the text given, another does in the answer.')
+    : notApplicable
+}
+
+type Action = { name: string; verb: string }
+
+/** Common words with a capital at the start of a sentence are no names. */
+const RARE = 4_000
+
+/** A name and the first word of meaning after it. */
+function actionsOf(text: string): Action[] {
+  const actions: Action[] = []
+  for (const part of text.slice(0, 4_000).split(/[.;:,\n"“”«»()]|\bwhile\b|\bwhereas\b|\bbut\b|\band\b/)) {
+    const names = [...part.matchAll(/(?<![\p{L}\d])\p{Lu}\p{Ll}{2,20}(?: \p{Lu}\p{Ll}{2,20})?/gu)].filter(
+      ({ 0: name }) => (rankOf(name.toLowerCase().split(' ').at(-1)!) ?? RARE) >= RARE,
+    )
+    for (const [index, match] of names.entries()) {
+      const end = match.index + match[0].length
+      const verb = wordsOf(part.slice(end, Math.min(end + 40, names[index + 1]?.index ?? part.length))).find(
+        (word) => !BINDING_STOP.has(word) && word.length > 3 && !/^\d/.test(word),
+      )
+      if (verb && actions.length < 60)
+        actions.push({ name: match[0].toLowerCase().split(' ').at(-1)!, verb: verb.slice(0, 5) })
+    }
+  }
+  return actions
+}
+
+/** Two names have changed their places: each does in the answer what only the other does in the source. */
+function findSwap(given: readonly Action[], written: readonly Action[]): boolean {
+  const doers = (verb: string) => new Set(given.filter((action) => action.verb === verb).map(({ name }) => name))
+  const isKnown = (name: string) => given.some((action) => action.name === name)
+  return written.some(({ name, verb }) => {
+    const names = doers(verb)
+    return names.size === 1 && !names.has(name) && isKnown(name)
+  })
+}
+
+/** "394" where the text given has "349": the same digits in another order, and the right ones nowhere. */
+function checkSwappedDigits(task: ReadTask, output: ReadText, source: string): Finding {
+  if (!/^(?:writer|support|researcher|comedian)/.test(task.agentId) || task.is.translation || isComputing(task))
+    return notApplicable
+  const given = readNumbers(source).filter(({ text }) => /^\d{3,}$/.test(text))
+  const swapped = readNumbers(output.raw).find(
+    ({ text }) =>
+      /^\d{3,}$/.test(text) &&
+      !source.includes(text) &&
+      given.some(
+        (other) =>
+          other.text.length === text.length && sorted(other.text) === sorted(text) && !output.raw.includes(other.text),
+      ),
+  )
+  return swapped
+    ? failed(`${clip(swapped.text, 20)} has the digits of the text given in another order.`)
+    : notApplicable
+}
+
+const sorted = (text: string) => [...text].sort().join('')
+
+/** Days of the week in Chinese and Japanese: those of the answer are those of the task. */
+function checkChineseDays(task: ReadTask, output: ReadText, source: string): Finding {
+  const daysIn = (text: string) =>
+    new Set(
+      [...text.matchAll(/(?:周|星期|礼拜)([一二三四五六日天])|([月火水木金土日])曜/gu)]
+        .slice(0, 40)
+        .map((match) => match[1] ?? match[2]!),
+    )
+  const given = daysIn(source)
+  if (given.size === 0 || task.is.translation) return notApplicable
+  const strange = [...daysIn(output.raw)].some((day) => !given.has(day))
+  return strange && given.size <= 2 ? failed('It names another day than the text given.') : passed
 }

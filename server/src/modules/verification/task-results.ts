@@ -4,7 +4,9 @@ import { checkCalendar } from './calendar.ts'
 import { datasetsOf } from './datasets.ts'
 import { checkDerived } from './derived-figures.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { checkNumberQuestions } from './number-questions.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import { checkExtremes, checkOrder, checkRatioOrder } from './ordering.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf } from './text.ts'
 import { checkTextQuestions } from './text-questions.ts'
@@ -19,9 +21,12 @@ export const checkResult = (task: ReadTask, output: ReadText): Finding => {
     checkChange(task, answer),
     checkStatistics(task, answer),
     checkExtremes(task, output),
+    checkOrder(task, output),
+    checkRatioOrder(task, output),
     checkSplit(task, output),
     checkDerived(task, answer),
     checkTextQuestions(task, output),
+    checkNumberQuestions(task, output),
   ])
 }
 
@@ -326,28 +331,6 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
       return failed(`The ${name} is not the one of the figures given.`)
   }
   return passed
-}
-
-/** "Which month is highest? Jan 40, Feb 55": the label of the largest figure has to be named. */
-function checkExtremes(task: ReadTask, output: ReadText): Finding {
-  const request = task.request
-  const wantsMax = /\bwhich\b.{0,60}\b(?:highest|largest|biggest|most|greatest|best-selling|maximum)\b/i.test(request)
-  const wantsMin = /\bwhich\b.{0,60}\b(?:lowest|smallest|least|fewest|cheapest|minimum)\b/i.test(request)
-  if (wantsMax === wantsMin || task.full.words.length > 120) return notApplicable
-  const pairs = [
-    ...task.full.raw.matchAll(
-      /([\p{L}][\p{L}\d .-]{0,30}?)\s?[:=]?\s?[$€£]?(\d[\d.,]{0,14})(?=\s?[,;.\n)]|\s?$|\s?%|\s?[km]\b)/gu,
-    ),
-  ].map((match) => ({
-    label: match[1]!.trim().split(/\s/).at(-1)!.toLowerCase(),
-    value: readNumbers(match[2]!)[0]?.values[0] ?? Number.NaN,
-  }))
-  if (pairs.length < 3 || pairs.some(({ value }) => Number.isNaN(value))) return notApplicable
-  const target = pairs.reduce((best, pair) =>
-    (wantsMax ? pair.value > best.value : pair.value < best.value) ? pair : best,
-  )
-  const text = output.raw.toLowerCase()
-  return text.includes(target.label) ? passed : failed('It does not name the figure that is asked for.')
 }
 
 /** "Split 10,000 over four channels": the parts add up to the whole. */

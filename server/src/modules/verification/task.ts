@@ -44,7 +44,7 @@ const KINDS = {
     /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill[- ]in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold|form letter|mad libs?|gaps?|blanks?|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
   creative:
     /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|novel|opening (?:line|scene)|dialogue|monologue|screenplay|card|condolences?|wishes|congratulat\w{1,6})\b/i,
-  fix: /\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
+  fix: /\bmake (?:it|this|that|the \w{1,20}) (?:safe|secure|work)\b|\b(?:close|free|release) .{1,40} even\b|\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
   decision:
     /\b(?:should (?:i|we)|which (?:is|one|option|vendor|plan)|recommend|choose|decide|versus|vs\.?|better|cheaper|prioriti[sz]e|soll(?:en|te)? (?:ich|wir))\b/i,
 } as const
@@ -108,13 +108,17 @@ function splitMaterial(text: string): { request: string; material: string } {
 }
 
 const CODE_LINE =
-  /^\s*(?:def |class |function |const |let |var |import |from \w{1,40} import|return\b|if ?\(|for ?\(|while ?\(|#include|public |private |fn |func |select .{1,200} from |insert into |create table |print\(|console\.|async |await )|[;{}]\s*$|=>|^\s{2,}\S.{0,200}[)\];:]$/i
+  /^\s*(?:def |class |function |const |let |var |import |from \w{1,40} import|return\b|if ?\(|for ?\(|while ?\(|#include|public |private |fn |func |select .{1,200} from |insert into |create table |print\(|console\.|async |await )|[;{}]\s*$|=>|^\s*\w{1,40} = \w[\w.]{0,60}\(.{0,200}\)$|^\s{2,}\S.{0,200}[)\];:]$/i
 
 const codeLinesOf = (text: string) => {
   const lines = text.split('\n')
   const code = lines.filter((line) => line.length < 400 && CODE_LINE.test(line))
   const inline =
-    text.match(/`[^`\n]{3,400}`|\bprint\([^\n]{1,200}\)|\b\w{1,40}\(\[[^\n]{1,200}\]\)/g)?.slice(0, 20) ?? []
+    text
+      .match(
+        /`[^`\n]{3,400}`|\b\w{1,20}\.execute\([^\n]{1,300}\)|\bprint\([^\n]{1,200}\)|\b\w{1,40}\(\[[^\n]{1,200}\]\)/g,
+      )
+      ?.slice(0, 20) ?? []
   return [...code, ...inline].join('\n')
 }
 

@@ -1,0 +1,109 @@
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { readNumbers } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+import type { ReadText } from './text.ts'
+
+type LabelledValue = { label: string; value: number }
+
+/** "Alva 12.4k, Brio 9.9k", "C (1932)", "Pen: 2.00", and rows of "Axo,4.10,100": a label and the figure that belongs to it. */
+export function labelledValues(text: string): LabelledValue[] {
+  const rows = text
+    .split('\n')
+    .map((line) => /^([\p{L}][\p{L}\d .-]{0,30})[,;\t|]\s?[$€£]?(-?\d[\d.]{0,12})(?:[,;\t|]|$)/u.exec(line.trim()))
+    .filter((match) => match !== null)
+  const matches =
+    rows.length >= 3
+      ? rows
+      : [
+          ...text.matchAll(
+            /(?:^|[,;:\n(]|\band)\s{0,3}([\p{L}][\p{L}\d'’ .-]{0,30}?)\s?[:=(–-]?\s?[$€£]?(-?\d[\d.,]{0,12}\d|\d)\s?(?:[km]\b)?(?=\s?[),;.\n]|\s?$|\s?(?:%|[€$£]|\p{L}{1,12})\s?(?:[,;.\n)]|$))/giu,
+          ),
+        ]
+  const pairs = matches.slice(0, 40).flatMap((match) => {
+    const label = match[1]!.trim().split(/\s/).at(-1)!.toLowerCase()
+    const value = readNumbers(match[2]!)[0]?.values[0]
+    return value === undefined || label.length < 1 ? [] : [{ label, value: match[2]!.startsWith('-') ? -value : value }]
+  })
+  return new Set(pairs.map(({ label }) => label)).size === pairs.length ? pairs : []
+}
+
+const DESCENDING =
+  /\b(?:descending|highest first|largest first|biggest first|best first|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|absteigend)\b/i
+const ASCENDING =
+  /\b(?:ascending|lowest first|smallest first|cheapest first|fastest first|low(?:est)? to high(?:est)?|oldest first|earliest first|chronological(?:ly)?(?: order)?|shortest first|aufsteigend|from (?:low|small|cheap)\w{0,4})\b/i
+
+/** "Sort by revenue, highest first": the labels stand in the order of their figures. */
+export function checkOrder(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 800)
+  if (!/\b(?:sort|rank|order|arrange|put|list|chronological\w{0,2}|sortiere|ordne)\b/i.test(request) || task.code)
+    return notApplicable
+  const isDescending = DESCENDING.test(request)
+  if (isDescending === ASCENDING.test(request)) return notApplicable
+  if (/\b(?:ratio|per|divided|urgen\w{1,3}|priority|relevan\w{1,3})\b|\/(?=effort|cost|value)/i.test(request))
+    return notApplicable
+  const pairs = labelledValues(request)
+  if (pairs.length < 3) return notApplicable
+  const text = output.raw.toLowerCase()
+  const placed = pairs
+    .map((pair) => ({ ...pair, at: placeOf(text, pair.label) }))
+    .filter(({ at }) => at >= 0)
+    .sort((a, b) => a.at - b.at)
+  if (placed.length < pairs.length) return notApplicable
+  const isSorted = placed.every(
+    ({ value }, i) => i === 0 || (isDescending ? value <= placed[i - 1]!.value : value >= placed[i - 1]!.value),
+  )
+  return isSorted ? passed : failed('It is not in the order asked for.')
+}
+
+/** The first place of a label as a word of its own. */
+function placeOf(text: string, label: string): number {
+  for (let at = text.indexOf(label); at >= 0; at = text.indexOf(label, at + 1))
+    if (!/[\p{L}\d]/u.test(text[at - 1] ?? ' ') && !/[\p{L}\d]/u.test(text[at + label.length] ?? ' ')) return at
+  return -1
+}
+
+/** "Rank by value/effort: A value 8 effort 2; B …": the quotient of the two figures decides. */
+export function checkRatioOrder(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 800)
+  if (!/\b(?:rank|sort|order)\b/i.test(request) || !/\bby \w{1,15} ?(?:\/|per|divided by|to) ?\w{1,15}/i.test(request))
+    return notApplicable
+  const items = [
+    ...request.matchAll(
+      /\b([A-Z][\w-]{0,15})\b[:\s]{1,2}(?:[a-z]{1,12}\s)?(\d+(?:\.\d+)?)\s?(?:\/|,|\s)\s?(?:[a-z]{1,12}\s)?(\d+(?:\.\d+)?)/g,
+    ),
+  ].slice(0, 20)
+  if (items.length < 3) return notApplicable
+  const text = output.raw.toLowerCase()
+  const placed = items
+    .map(([, label, a, b]) => ({ at: placeOf(text, label!.toLowerCase()), value: Number(a) / Number(b) }))
+    .filter(({ at }) => at >= 0)
+    .sort((a, b) => a.at - b.at)
+  if (placed.length < items.length) return notApplicable
+  const isSorted = placed.every(({ value }, i) => i === 0 || value <= placed[i - 1]!.value + 1e-9)
+  const isReversed = placed.every(({ value }, i) => i === 0 || value >= placed[i - 1]!.value - 1e-9)
+  return isSorted || (isReversed && !/best first|highest first/i.test(request))
+    ? passed
+    : failed('It is not in the order asked for.')
+}
+
+/** "Which vendor is cheapest?": the label of the smallest figure has to be named, and first among the labels of a short answer. */
+export function checkExtremes(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 1_500)
+  const wantsMax =
+    /\b(?:which|who|what)\b.{0,60}\b(?:highest|largest|biggest|most|greatest|best-selling|maximum|fastest growing|tallest|oldest|heaviest|hottest|warmest)\b/i.test(
+      request,
+    )
+  const wantsMin =
+    /\b(?:which|who|what)\b.{0,60}\b(?:lowest|smallest|least|fewest|cheapest|minimum|coldest|shortest|lightest)\b/i.test(
+      request,
+    )
+  if (wantsMax === wantsMin || task.full.words.length > 120 || task.code) return notApplicable
+  const pairs = labelledValues(request)
+  if (pairs.length < 3) return notApplicable
+  const target = pairs.reduce((best, pair) =>
+    (wantsMax ? pair.value > best.value : pair.value < best.value) ? pair : best,
+  )
+  return placeOf(output.raw.toLowerCase(), target.label) >= 0
+    ? passed
+    : failed('It does not name the figure that is asked for.')
+}
