@@ -80,7 +80,13 @@ export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures
   const sharedNames = names.filter((name) => output.raw.includes(name)).length
   const persons = output.words.filter((word) => PERSON.test(word)).length
   const marks = output.raw.match(CODE_MARKS)?.length ?? 0
-  const hasCode = blocks.length > 0 || marks / Math.max(20, output.raw.length) > 0.035
+  const hasCode =
+    blocks.length > 0 ||
+    marks / Math.max(20, output.raw.length) > 0.035 ||
+    /`[^`\n]{2,300}`/.test(output.raw) ||
+    /^\s{0,8}(?:select|insert into|create|update|delete from|with|def|function|class|const|let|import|from|#!|fn|func)\b/im.test(
+      output.raw,
+    )
   const wantsCode = task.agentId.startsWith('coder') && !EXPLAINS.test(task.request)
   const wantsMessage =
     /^support/.test(task.agentId) || (/^writer/.test(task.agentId) && WANTS_MESSAGE.test(task.request))

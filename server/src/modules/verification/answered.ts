@@ -4,7 +4,8 @@ import { combine, type Finding, failed, notApplicable, passed } from './finding.
 import { detectLanguage, sameLanguage } from './languages.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { plainText, type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
+import { plainText, quotedPassages, type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
+import { rankOf } from './word-meaning.ts'
 
 /** Is there an answer at all? A refusal, a question back, an echo of the task and an unfilled template are none. */
 export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
@@ -19,7 +20,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
   ])
 
 /** The score of the model over which a text counts as a refusal. */
-const DECLINES = 0.6
+const DECLINES = 0.9
 const HEAD = 700
 const SHORT = 650
 
@@ -216,7 +217,8 @@ const SLOT_WORDS =
 /** `[Your Name]`, `{{customer}}`, `<company>`, lorem ipsum, "your code here": an answer that is still to be filled in. */
 function findPlaceholders(task: ReadTask, output: ReadText): Finding {
   if (task.is.template) return notApplicable
-  const { prose, blocks } = splitFences(output.raw)
+  const { prose: text, blocks } = splitFences(output.raw)
+  const prose = text.replace(/`[^`\n]{1,300}`/g, ' ')
   if (/\blorem ipsum\b/i.test(output.raw) && !/\blorem\b/i.test(task.full.raw))
     return failed('It contains filler text.')
   for (const { code } of blocks) {
@@ -332,6 +334,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const { prose } = splitFences(output.raw)
   const language = detectLanguage(wordsOf(prose.replace(/`[^`\n]{0,200}`/g, ' ')))
   const target = task.targetLanguage
+  const isForeign = findForeignWords(task, prose)
+  if (isForeign) return failed('Its words are not those of the language of the task.')
   if (target) {
     if (!language || target === 'la' || target === 'uk') return notApplicable
     if (sameLanguage(language.language, target)) return passed
@@ -345,6 +349,7 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
       : notApplicable
   }
   if (!language || !task.language || task.mentionsLanguage) return notApplicable
+  if (mayTranslate(task, output)) return notApplicable
   const own = task.language
   if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
   // One of the two must be sure, and the other must have nothing of the first.
@@ -356,6 +361,53 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
   if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
   return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
+}
+
+/** The share of words that are among the commonest of English; those with a capital may be names. */
+function englishShare(text: string): { share: number; count: number } {
+  const words = (text.match(/(?<![\p{L}\p{N}.@/_-])\p{Ll}[\p{L}'’]{1,30}/gu) ?? []).slice(0, 200)
+  const known = words.filter((word) => rankOf(word.replaceAll('’', "'").replace(/'.*$/, '')) !== undefined).length
+  return { share: known / Math.max(1, words.length), count: words.length }
+}
+
+/** A task in English and an answer of which few words are English, or the other way round. */
+function findForeignWords(task: ReadTask, prose: string): boolean {
+  if (
+    task.mentionsLanguage ||
+    task.targetLanguage ||
+    task.is.translation ||
+    task.isVague ||
+    task.code ||
+    mayTranslate(task)
+  )
+    return false
+  if (/[{};]\s*$|=>|\bSELECT\b|^\s*(?:def|const|import)\b/m.test(prose)) return false
+  const asked = englishShare(task.request)
+  const given = englishShare(`${task.material} ${task.context.join(' ')}`)
+  const answer = englishShare(prose.replace(/`[^`\n]{0,200}`/g, ' '))
+  if (answer.count < 6) return false
+  const isEnglishTask = asked.count >= 4 && asked.share >= 0.75 && (given.count < 4 || given.share >= 0.75)
+  if (isEnglishTask && answer.share < 0.4 && countEnglish(prose) === 0) return true
+  const isForeignTask =
+    asked.count >= 3 &&
+    asked.share < 0.45 &&
+    (given.count < 4 || given.share < 0.5) &&
+    countEnglish(task.request) === 0 &&
+    task.language !== undefined &&
+    task.language.language !== 'en'
+  return isForeignTask && answer.share > 0.92 && countEnglish(prose) >= 2
+}
+
+const countEnglish = (text: string) =>
+  text.match(/\b(?:the|is|of|and|to|that|it|you|for|are|with|any|through|in|on|from|your|my|what|how|pls|please)\b/gi)
+    ?.length ?? 0
+
+/** A short task in a language whose word for "translate" is not known here, with a text of about the length of the answer. */
+const mayTranslate = (task: ReadTask, output?: ReadText) => {
+  if (!task.language || ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl'].includes(task.language.language)) return false
+  const quotes = quotedPassages(task.full.raw, 600)
+  const length = quotes.reduce((sum, quote) => sum + quote.text.length, 0)
+  return length > 0 && (output === undefined || output.raw.length <= 2.5 * length + 30)
 }
 
 const OPEN_ENDED = new Set(

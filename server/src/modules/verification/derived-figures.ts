@@ -7,7 +7,7 @@ import type { ReadTask } from './task.ts'
 
 /** What only a formula, a model of the future or knowledge of the world gives. */
 const ADVANCED =
-  /\b(?:forecast\w{0,3}|regression|correlat\w{1,5}|deviation|npv|irr|variance|percentile|quartile|confidence|probability|cagr|present value|mortgage|annuity|estimate|assum\w{1,5}|typical\w{0,2}|inflation|exchange|significan\w{1,3}|p-value|index|weighted|moving|rolling|plan|options|ideas?|suggest|allocate|budget|split|generate|invent|template|example|draft a|bmi|calories|normali[sz]e|z-?scores?|growth rate per)\b/i
+  /\b(?:forecast\w{0,3}|regression|correlat\w{1,5}|deviation|npv|irr|variance|percentile|quartile|confidence|probability|cagr|present value|mortgage|annuity|borrow|loans?|instal\w{1,5}|repay\w{0,5}|monthly payments?|compounding|trend|rank|estimate|assum\w{1,5}|typical\w{0,2}|inflation|exchange|significan\w{1,3}|p-value|index|weighted|moving|rolling|plan|options|ideas?|suggest|allocate|budget|split|generate|invent|template|example|draft a|bmi|calories|normali[sz]e|z-?scores?|growth rate per)\b/i
 const COMPUTING =
   /\b(?:sum|total|average|mean|how (?:much|many|long|big|far|fast)|calculate|compute|percent(?:age)?|difference|profit|margin|revenue|cost|costs|price|pay|payback|break-?even|runway|save|savings|cheaper|refund|discount|vat|tax|gross|net|interest|compound\w{0,3}|rate|rates|per|share|ratio|change|growth|drop|increase|decrease|consumption|extra|balance|left|remaining|amount|owe|bill|tip|worth|return|roi|conversion|wie viele?|summe|durchschnitt|berechne|brutto|netto|mehrwertsteuer|rabatt|combien|moyenne|somme|tva|remise|cuánto|promedio|descuento|iva|quanto|media|sconto|合計|计算|多少|сколько)\b|%/iu
 const SMALL = 13
@@ -29,8 +29,8 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
   )
     return notApplicable
   const given = readNumbers(text, { words: true })
-  const base = [...new Set(given.flatMap(({ values }) => values.slice(0, 1)).map(Math.abs))].slice(0, MAX_BASE + 1)
-  if (base.length < 2 || base.length > MAX_BASE) return notApplicable
+  const base = [...new Set(given.flatMap(({ values }) => values.slice(0, 2)).map(Math.abs))].slice(0, MAX_BASE + 1)
+  if (given.length < 2 || base.length < 2 || base.length > MAX_BASE) return notApplicable
   const isGiven = (number: TextNumber) =>
     given.some(({ values }) => values.some((value) => standsFor(number, value))) || text.includes(number.text)
   const candidates = answer.numbers.filter(

@@ -37,7 +37,7 @@ export function findFiller(task: ReadTask, output: ReadText): Finding {
   const { prose } = splitFences(output.raw)
   const isCode = task.agentId.startsWith('coder')
   for (const [index, sign] of SIGNS.entries()) {
-    const text = isCode ? output.raw : prose
+    const text = isCode ? output.raw : prose.replace(/`[^`\n]{1,300}`/g, ' ')
     const match = sign.exec(text)
     // Code may have empty names and headings of Markdown.
     if (!match || given.toLowerCase().includes(match[0].trim().toLowerCase())) continue

@@ -287,7 +287,7 @@ function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
       output.raw,
     )?.[1]
   const isGeneric = (name: string) =>
-    /^(?:All|Team|Customer|Sir|Madam|Everyone|Neighbou?rs?|Friends?|Colleagues?|Readers?|Valued|There|Hiring|Manager|Kund\w{0,5}|Client\w{0,2}|Damen|Nachbar\w{0,3}|Bewohner\w{0,3}|Haus\w{0,12}|Kolleg\w{0,6}|Guests?|Members?|Parents?|Residents?|Support|Tous|Todos|Equipo|Freunde|Gäste|Mieter\w{0,5}|Eltern|Landlord|Santa|Committee|Board|Folks|Students?|Users?|Tenants?|Subscribers?|Diary)$/u.test(
+    /^(?:All|Team|Madame|Monsieur|Mesdames|Messieurs|Señora?|Señor|Signora?|Signore|Frau|Herr|Sirs?|Guest|Reader|Applicant|Client|Buyer|Patient|Student|Parent|Resident|Shopper|Traveller|Volunteers?|Supporters?|Employees?|Staff|Board|Neighbors?|Customers|Customer|Sir|Madam|Everyone|Neighbou?rs?|Friends?|Colleagues?|Readers?|Valued|There|Hiring|Manager|Kund\w{0,5}|Client\w{0,2}|Damen|Nachbar\w{0,3}|Bewohner\w{0,3}|Haus\w{0,12}|Kolleg\w{0,6}|Guests?|Members?|Parents?|Residents?|Support|Tous|Todos|Equipo|Freunde|Gäste|Mieter\w{0,5}|Eltern|Landlord|Santa|Committee|Board|Folks|Students?|Users?|Tenants?|Subscribers?|Diary)$/u.test(
       name,
     )
   const names = [...addressed, ...(greeting ? [greeting] : [])].filter((name) => !isGeneric(name))
@@ -489,6 +489,7 @@ function checkBindings(task: ReadTask, output: ReadText, source: string): Findin
     )
   })
   if (conflict) return failed('A figure stands with another name than in the text given.')
+  if (task.language?.language !== 'en') return notApplicable
   return findSwap(actionsOf(source), actionsOf(output.raw))
     ? failed('What one does in the text given, another does in the answer.')
     : notApplicable

@@ -266,7 +266,7 @@ function checkCountOf(task: ReadTask, answer: Answer): Finding {
 function checkSpread(task: ReadTask, answer: Answer): Finding {
   const request = task.request
   if (
-    !/\bdifference between (?:the )?(?:coldest|lowest|smallest|highest|largest|biggest|warmest|oldest|youngest|best|worst|cheapest|hottest|tallest|shortest)\b|\b(?:the )?range\b(?= of|:|\?)|\bspannweite\b|\bspread between\b/i.test(
+    !/\bdifference between (?:the )?(?:coldest|lowest|smallest|highest|largest|biggest|warmest|oldest|youngest|best|worst|cheapest|hottest|tallest|shortest)\b|\b(?:the )?range\b(?= of|:|\?)|\bspannweite\b/i.test(
       request,
     )
   )

@@ -33,6 +33,8 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
     features.english === 1 &&
     usesNoFact &&
     features.has_code === 0 &&
+    features.lists === 0 &&
+    (features.impersonal === 1 || !task.agentId.startsWith('comedian')) &&
     wantsNoEssay(task, output) &&
     scoreRegister(task, output) > ESSAY
   )
@@ -48,7 +50,8 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
         output.lines.length < 3
       : features.near_means! < FAR_MEANS &&
         features.near_output! < FAR_WORDS &&
-        features.subject_words! >= 4 &&
+        features.subject_words! >= 5 &&
+        output.words.length >= 10 &&
         !(features.computing === 1 && features.figures === 1)
     return isFar ? failed('It is about another subject.') : notApplicable
   }
