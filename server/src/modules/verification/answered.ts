@@ -71,6 +71,18 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   const isEvasive =
     sentences.every((sentence) => EVASIVE.test(sentence) || FILLER.test(sentence) || ELSEWHERE.test(sentence)) &&
     sentences.some((sentence) => EVASIVE.test(sentence))
+  if (
+    /\b(?:pick|choose|recommend|name|which) (?:just |only |exactly )?one\b|\bone first\b|\bpick one\b/i.test(
+      task.request,
+    ) &&
+    /\b(?:either|both)\b/i.test(output.raw) &&
+    /\b(?:depend\w{0,3}|up to you|what you like|prefer|your decision|merits|advantages)\b/i.test(output.raw) &&
+    output.words.length <= 60 &&
+    !/\b(?:i(?:'d| would)? (?:recommend|choose|pick|go)|choose|go (?:with|for)|start with|recommend)\b/i.test(
+      output.raw,
+    )
+  )
+    return failed('It chooses none of what it was to choose from.')
   if (isEvasive && output.words.length <= 45 && !hasSubstance(task, output))
     return failed('It speaks about the question instead of answering it.')
   if (
@@ -340,10 +352,16 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     if (!language || target === 'la' || target === 'uk') return notApplicable
     if (sameLanguage(language.language, target)) return passed
     // In a translation every word counts; other texts may quote words of another language.
-    const isOther = task.is.translation
+    const isTranslation =
+      task.is.translation ||
+      quotedPassages(task.request, 600).length > 0 ||
+      quotedPassages(task.full.raw, 600).length > 0
+    const isOther = isTranslation
       ? (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4)) ||
         (WELL_KNOWN.has(target) && language.score >= 1 && language.score > 2 * language.scoreOf(target))
-      : language.isSure && output.words.length >= 8
+      : language.isSure &&
+        (output.words.length >= 8 ||
+          /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]{6}/u.test(prose))
     return isOther
       ? failed(`It is in another language (${language.language}) than the one asked for (${target}).`)
       : notApplicable

@@ -441,7 +441,13 @@ function checkWanted(task: ReadTask, output: ReadText): Finding {
   const before = WANTED_BEFORE.exec(task.full.raw.slice(0, 6_000))?.[1]
   if (before && !` ${plainText(output.raw)} `.includes(` ${plainText(before)} `))
     return failed(`It leaves out ${clip(before, 30)}, which the task wants in it.`)
-  if (!clause) return before ? passed : notApplicable
+  const code =
+    /\b(?:give|tell|send|include|mention|state|quote|with|add|name)\b[^.\n]{0,40}?\b(?:number|code|reference|ticket|voucher|id|no\.?|nr\.?)[: ]{1,2}((?=[\w-]{0,20}\d)[A-Z][\w-]{3,20})/i.exec(
+      task.full.raw.slice(0, 2_000),
+    )?.[1]
+  if (code && /^(?:writer|support)/.test(task.agentId) && !output.raw.toLowerCase().includes(code.toLowerCase()))
+    return failed(`It leaves out ${clip(code, 30)}, which the task wants in it.`)
+  if (!clause) return before || code ? passed : notApplicable
   const part = clause.split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
   const requirements = [
     ...quotedPassages(part, 80).map((quote) => quote.text),
@@ -768,7 +774,12 @@ function checkTranslationLength(task: ReadTask, output: ReadText): Finding {
     /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Thai}]/u.test(`${task.material}${output.raw}`)
   )
     return notApplicable
-  return output.words.length * 3 < words ? failed('It is much shorter than the text to be translated.') : passed
+  const isCut = words >= 8 && /[.!?]$/.test(task.material.trim()) && /[\p{L}\p{N},]$/u.test(output.raw.trim())
+  return output.words.length * 3 < words
+    ? failed('It is much shorter than the text to be translated.')
+    : isCut
+      ? failed('It stops before the end of the text to be translated.')
+      : passed
 }
 
 /** The function or class that the task gives a name is in the code under that name. */

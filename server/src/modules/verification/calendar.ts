@@ -6,7 +6,9 @@ import type { ReadTask } from './task.ts'
 /** Days, dates and times of day that follow from those of the task, and weekdays of dates that the answer names. */
 export const checkCalendar = (task: ReadTask, answer: Answer): Finding =>
   task.is.creative || task.code
-    ? notApplicable
+    ? task.code
+      ? notApplicable
+      : checkAge(task, answer)
     : combine([
         checkDayCount(task, answer),
         checkWeekdayShift(task, answer),

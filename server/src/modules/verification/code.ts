@@ -393,5 +393,21 @@ function checkPattern(task: ReadTask, output: ReadText): Finding {
     else if (character === ')') depth--
     if (depth < 0) break
   }
-  return depth !== 0 || isClass ? failed('The brackets of the expression do not match.') : passed
+  if (depth !== 0 || isClass) return failed('The brackets of the expression do not match.')
+  return matchesExample(task.request, pattern) ? passed : failed('The expression does not match the example given.')
+}
+
+/** "Plates like AB-1234": the expression matches the example. Only short expressions without repeated groups are tried. */
+function matchesExample(request: string, pattern: string): boolean {
+  const example =
+    /\b(?:like|such as|e\.g\.|for example) ["'`]?([\p{L}\d#][\p{L}\d:./@#-]{2,11})["'`]?(?=[,)(.]|$| \()/iu
+      .exec(request)?.[1]
+      ?.replace(/[.,]$/, '')
+  const source = pattern.replace(/^\/|\/[gimsuy]{0,6}$/g, '')
+  if (!example || !/\d|[^\p{L}]/u.test(example) || source.length > 80 || /\)[*+{]|\(\?<?[=!]/.test(source)) return true
+  try {
+    return new RegExp(source, 'iu').test(example) || new RegExp(source, 'i').test(example)
+  } catch {
+    return true
+  }
 }

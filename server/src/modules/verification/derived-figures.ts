@@ -10,6 +10,7 @@ const ADVANCED =
   /\b(?:forecast\w{0,3}|regression|correlat\w{1,5}|deviation|npv|irr|variance|percentile|quartile|confidence|probability|cagr|present value|mortgage|annuity|borrow|loans?|instal\w{1,5}|repay\w{0,5}|monthly payments?|compounding|trend|rank|estimate|assum\w{1,5}|typical\w{0,2}|inflation|exchange|significan\w{1,3}|p-value|index|weighted|moving|rolling|plan|options|ideas?|suggest|allocate|budget|split|generate|invent|template|example|draft a|bmi|calories|normali[sz]e|z-?scores?|growth rate per)\b/i
 const COMPUTING =
   /\b(?:sum|total|average|mean|how (?:much|many|long|big|far|fast)|calculate|compute|percent(?:age)?|difference|profit|margin|revenue|cost|costs|price|pay|payback|break-?even|runway|save|savings|cheaper|refund|discount|vat|tax|gross|net|interest|compound\w{0,3}|rate|rates|per|share|ratio|change|growth|drop|increase|decrease|consumption|extra|balance|left|remaining|amount|owe|bill|tip|worth|return|roi|conversion|wie viele?|summe|durchschnitt|berechne|brutto|netto|mehrwertsteuer|rabatt|combien|moyenne|somme|tva|remise|cuánto|promedio|descuento|iva|quanto|media|sconto|合計|计算|多少|сколько)\b|%/iu
+const COMPARES = /\b(?:cheaper|how much|break-?even|payback|save|savings|total cost|costs? more|günstiger)\b/i
 const SMALL = 13
 const MAX_BASE = 12
 const MAX_CANDIDATES = 24
@@ -18,7 +19,10 @@ const MAX_CANDIDATES = 24
 export function checkDerived(task: ReadTask, answer: Answer): Finding {
   const text = [task.full.raw, ...task.context].join('\n')
   if (
-    !/^(?:analyst|default|support)/.test(task.agentId) ||
+    !(
+      /^(?:analyst|default|support)/.test(task.agentId) ||
+      (task.agentId.startsWith('strategist') && COMPARES.test(task.request))
+    ) ||
     !(COMPUTING.test(task.request) || /合計|计算|多少/.test(task.request)) ||
     ADVANCED.test(text) ||
     task.code ||
@@ -54,7 +58,9 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
     ...(/dozen/i.test(text) ? [12] : []),
     2,
   ]
-  const twice = combineTwice(base, [...new Set([...base, ...constants])].slice(0, MAX_BASE + 4), given)
+  // Of two figures alone nearly every number follows in two steps.
+  const twice =
+    given.length <= 2 ? [] : combineTwice(base, [...new Set([...base, ...constants])].slice(0, MAX_BASE + 4), given)
   const seen = [...new Set([...base, ...constants])]
   const computed: number[] = []
   const totals = datasetsOf(task).flatMap((values) => [sumOf(values), sumOf(values) / values.length])

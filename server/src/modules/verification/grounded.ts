@@ -81,14 +81,22 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
   const isGiven = (number: TextNumber) =>
     sourceParts.some((other) => other.values.some((value) => standsFor(number, value, isRoughIn(text, number))))
   const values = sourceParts.slice(0, 24).map(({ values: [value] }) => value!)
-  const isDerived = (number: TextNumber) => follows(number, values, text)
+  // A text that is retold has shares of its own at most; sums and differences would be other figures.
+  const isRetold = isStrict && !/\b(?:difference|total|sum|together|how (?:much|many) more)\b/i.test(task.request)
+  const isDerived = (number: TextNumber) =>
+    (!isRetold || number.isPercent || COMPARED.test(text.slice(Math.max(0, number.start - 24), number.end + 24))) &&
+    follows(number, values, text)
   const specified = new Set([
     ...requestedCounts(task).map(({ count }) => count),
     ...requestedLengths(task.request).flatMap(({ min, max }) => [min, max]),
   ])
   for (const number of written) {
     if (number.isWord && number.values[0] === 12 && /month|year|dozen/i.test(`${text} ${source}`)) continue
-    if (isGiven(number) || (source.includes(number.text) && number.text.length > 1)) continue
+    if (isGiven(number) || (source.includes(number.text) && number.text.length > 1)) {
+      if (hasOtherUnit(number, text, sourceParts, source))
+        return failed(`${clip(number.text, 20)} has another unit than in the text given.`)
+      continue
+    }
     const conflict = findConflict(
       number,
       text,
@@ -99,7 +107,7 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
       return failed(`${clip(number.text, 20)} stands where the text given has ${clip(conflict.text, 20)}.`)
     if (
       isStrict &&
-      !number.isWord &&
+      (!number.isWord || number.isPercent) &&
       (number.values[0]! >= 13 || number.isPercent || number.decimals > 0) &&
       !isDerived(number)
     )
@@ -135,8 +143,12 @@ function follows(number: TextNumber, values: readonly number[], text: string): b
   return false
 }
 
+/** Words that a difference or a sum stands with. */
+const COMPARED =
+  /\b(?:fewer|more|less|left|remain\w{0,3}|by|difference|total|together|combined|apart|gap|over|um|weniger|mehr|übrig|insgesamt|de plus|de moins|menos|más|restan?)\b/i
+
 const CURRENCY = /[$€£¥]\s?$/
-const UNIT = /^[\s-]{0,2}([$€£%°]|\p{L}{1,20})/u
+const UNIT = /^[\s-]{0,2}(?:(?:working|business|calendar|full|new) )?([$€£%°]|\p{L}{1,20})/u
 
 const unitOf = (text: string, { start, end }: TextNumber): string => {
   if (CURRENCY.test(text.slice(Math.max(0, start - 2), start))) return 'money'
@@ -175,6 +187,22 @@ const findConflict = (
     })
   return undefined
 }
+
+/** A figure of the source that has one measure there and another here, where the source has that measure with another figure. */
+function hasOtherUnit(number: TextNumber, text: string, sourceParts: readonly TextNumber[], source: string): boolean {
+  const unit = unitOf(text, number)
+  if (number.isWord || !unit || !HARD_UNITS.test(unit)) return false
+  const same = sourceParts.filter((other) => other.values.some((value) => number.values.includes(value)))
+  const units = same.map((other) => unitOf(source, other))
+  return (
+    same.length > 0 &&
+    units.every((other) => HARD_UNITS.test(other) && other !== unit) &&
+    sourceParts.some((other) => !same.includes(other) && unitOf(source, other) === unit)
+  )
+}
+
+const HARD_UNITS =
+  /^(?:km|kg|m|cm|g|l|ml|%|money|million\w{0,2}|billion|mio|days?|weeks?|months?|years?|hours?|minutes?|tag\w{0,2}|woche\w?|monat\w{0,2}|jahr\w{0,2}|kwh|mwh|°|degrees?|metres?|meters?|miles?)$/
 
 const isMeasure = (unit: string) =>
   /^(?:day|week|month|year|hour|minute|mile|km|kg|tag|woche|monat|jahr|stunde|jour|semaine|mois|an|heure|día|semana|mes|año|hora|giorno|settimana|mese|anno|dia|ano|dag|week|maand|jaar|january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|million|billion|percent|prozent|people|member|employee|guest|seat|room|floor|copy|copie|page|point|gram|litre|liter|volt|watt|gb|mb|tb|degree|bedroom|litros|gramos|vote|store|shop|student)$/.test(

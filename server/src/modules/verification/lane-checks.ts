@@ -49,7 +49,7 @@ const COMMON: Rules = {
 
 /** What a lane weighs differently from the others. */
 const BY_LANE: Readonly<Record<string, Partial<Rules>>> = {
-  'comedian-v1': { grounded: rule(1, 'never'), facts_used: rule(1, 'never'), on_task: rule(2, 'on_models') },
+  'comedian-v1': { grounded: rule(1, 'on_models'), facts_used: rule(1, 'never'), on_task: rule(2, 'on_models') },
   'writer-v1': { facts_used: rule(4, 'on_models'), asked_for: rule(4, 'on_models') },
   'support-v1': { facts_used: rule(3, 'on_models'), grounded: rule(4, 'on_models') },
   'analyst-v1': { recomputed: rule(4, 'always'), result_right: rule(6, 'on_models'), grounded: rule(2, 'on_models') },

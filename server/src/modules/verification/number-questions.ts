@@ -24,6 +24,9 @@ export function checkNumberQuestions(task: ReadTask, output: ReadText): Finding 
     checkBudget(task, output),
     checkCodeValue(task, output),
     checkWordCount(task, output),
+    checkSomeOf(task, answer),
+    checkDifference(task, answer),
+    checkInWords(task, output),
   ])
 }
 
@@ -120,7 +123,8 @@ function checkPrime(task: ReadTask, output: ReadText): Finding {
       : parity
         ? (Number(parity[1]) % 2 === 0) === (parity[2]!.toLowerCase() === 'even')
         : (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
-  const saysNo = SAYS_NO.test(output.raw)
+  const opening = /^\W*(yes|no|true|false|ja|nein|oui|non|sí|si)\b/i.exec(output.raw)?.[1]?.toLowerCase()
+  const saysNo = opening ? /^(?:no|false|nein|non)$/.test(opening) : SAYS_NO.test(output.raw)
   const saysYes = !saysNo && SAYS_YES.test(output.raw)
   if (saysNo === saysYes) return notApplicable
   return saysYes === isTrue ? passed : failed('The answer is the wrong one of yes and no.')
@@ -532,4 +536,80 @@ function checkWordCount(task: ReadTask, output: ReadText): Finding {
   return times === expected || numbers.some(({ values }) => values.includes(expected))
     ? passed
     : failed('The count is not right.')
+}
+
+/** "Returns 2 of 3 chairs at 45 each": the amount for the two. */
+function checkSomeOf(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw.slice(0, 600)
+  const match =
+    /\b(\d{1,3}|two|three|four|five) of (?:the |their |her |his )?(\d{1,3}|two|three|four|five|six) [\p{L} ]{2,30}? (?:at|for|à|@) [$€£]?(\d[\d.,]{0,8})(?: (?:each|apiece|per \p{L}{1,12}))/iu.exec(
+      text,
+    )
+  if (!match || !/\b(?:refund|get back|return\w{0,3}|amount|pay|cost|owe)\b/i.test(text) || answer.numbers.length === 0)
+    return notApplicable
+  const part = readNumbers(match[1]!, { words: true })[0]?.values[0] ?? Number.NaN
+  const price = readNumbers(match[3]!)[0]?.values[0] ?? Number.NaN
+  return shows(answer, part * price) ? passed : failed('The amount is not the one that follows.')
+}
+
+const ASKS_DIFFERENCE =
+  /\b(?:how (?:big|large|much) (?:was|is) the (?:drop|fall|rise|increase|decrease|difference|gap|change)|by how much|what(?:'s| is) the (?:difference|extra|gap)|how much (?:more|less|cheaper|extra)|consumption|extra per|um wie viel|de combien|en cuánto|di quanto|hoeveel (?:meer|minder))\b/i
+
+/** Two figures, and how far they are apart. */
+function checkDifference(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw.slice(0, 500)
+  if (!ASKS_DIFFERENCE.test(text) || task.code || task.is.creative) return notApplicable
+  const numbers = readNumbers(text).filter(
+    ({ isPercent, text: digits }) => !isPercent && !/^(?:19|20)\d\d$/.test(digits),
+  )
+  if (numbers.length !== 2 || numbers[0]!.values[0] === numbers[1]!.values[0]) return notApplicable
+  const differences = numbers[0]!.values.flatMap((a) => numbers[1]!.values.map((b) => Math.abs(a - b)))
+  const claims = answer.numbers.filter(
+    ({ values, isPercent }) =>
+      !isPercent && !numbers.some((number) => number.values.some((value) => values.includes(value))),
+  )
+  if (claims.length === 0) return notApplicable
+  return claims.some((number) =>
+    differences.some(
+      (value) => standsFor(number, value, isRoughIn(answer.text, number)) || standsFor(number, value * 12),
+    ),
+  )
+    ? passed
+    : failed('The difference is not right.')
+}
+
+const ONES =
+  'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(
+    ' ',
+  )
+const TENS = 'zero ten twenty thirty forty fifty sixty seventy eighty ninety'.split(' ')
+
+function inWords(value: number): string {
+  if (value < 20) return ONES[value]!
+  if (value < 100) return `${TENS[Math.floor(value / 10)]}${value % 10 ? ` ${ONES[value % 10]}` : ''}`
+  if (value < 1_000) return `${ONES[Math.floor(value / 100)]} hundred${value % 100 ? ` ${inWords(value % 100)}` : ''}`
+  if (value < 1_000_000)
+    return `${inWords(Math.floor(value / 1_000))} thousand${value % 1_000 ? ` ${inWords(value % 1_000)}` : ''}`
+  return ''
+}
+
+/** "The amount in words: 2,316.75". */
+function checkInWords(task: ReadTask, output: ReadText): Finding {
+  if (
+    !/\bin words\b|\bspell(?:ed)? out\b|\bwritten out\b/i.test(task.request) ||
+    /\b(?:words or|fewer|more) words\b/i.test(task.request)
+  )
+    return notApplicable
+  const [number] = readNumbers(task.full.raw)
+  const value = Math.floor(number?.values[0] ?? Number.NaN)
+  const expected = value > 0 ? inWords(value) : ''
+  if (
+    !expected ||
+    !/\b(?:hundred|thousand|ty|teen|one|two|three|four|five|six|seven|eight|nine|ten)\b/i.test(output.raw)
+  )
+    return notApplicable
+  const written = ` ${wordsOf(output.raw.replaceAll('-', ' '))
+    .filter((word) => word !== 'and')
+    .join(' ')} `
+  return written.includes(` ${expected} `) ? passed : failed('The number in words is another one.')
 }

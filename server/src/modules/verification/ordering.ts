@@ -16,7 +16,7 @@ export function labelledValues(text: string): LabelledValue[] {
       ? rows
       : [
           ...text.matchAll(
-            /(?:^|[,;:\n(]|\band)\s{0,3}([\p{L}][\p{L}\d'’ .-]{0,30}?)\s?[:=(–-]?\s?[$€£]?(-?\d[\d.,]{0,12}\d|\d)\s?(?:[km]\b)?(?=\s?[),;.\n]|\s?$|\s?(?:%|[€$£]|\p{L}{1,12})\s?(?:[,;.\n)]|$))/giu,
+            /(?:^|[,;:?.\n(]|\band)\s{0,3}([\p{L}][\p{L}\d'’ .-]{0,30}?)\s?[:=(–-]?\s?[$€£]?(-?\d[\d.,]{0,12}\d|\d)\s?(?:[km]\b)?(?=\s?[),;.\n]|\s?$|\s?(?:%|[€$£]|\p{L}{1,12})\s?(?:[,;.\n)]|$))/giu,
           ),
         ]
   const pairs = matches.slice(0, 40).flatMap((match) => {

@@ -137,7 +137,7 @@ function checkConversion(task: ReadTask, answer: Answer): Finding {
     )
   const many = match
     ? undefined
-    : /\bhow many ([a-z]{1,12}) (?:are |is |make )?(?:there )?in (?:a |an |one )?(\d[\d.,]{0,14})?\s?([a-z]{1,12})\b/i.exec(
+    : /\bhow many ([a-z]{1,12}) (?:(?:are |is |make )?(?:there )?in|are|is|make|equals?) (?:a |an |one )?(\d[\d.,]{0,14})?\s?([a-z]{1,12})\b/i.exec(
         task.request,
       )
   const [amountText, fromText, toText] = match
@@ -290,7 +290,10 @@ function withoutRestated(answer: Answer, datasets: readonly (readonly number[])[
 }
 
 function checkStatistics(task: ReadTask, answer: Answer): Finding {
-  const wanted = STATISTICS.filter(([, pattern]) => pattern.test(task.request))
+  const wanted = STATISTICS.filter(
+    ([, pattern]) =>
+      pattern.test(task.request) || (pattern === STATISTICS[0]![1] && /\bgive the total\b/i.test(task.full.raw)),
+  )
   if (
     wanted.length === 0 ||
     task.code ||
@@ -325,7 +328,12 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
       /\b(?:speed|rate|price|cost|order value)\b/i.test(task.request)
     )
       continue
-    if (name === 'sum' && !/^(?:analyst|default)/.test(task.agentId) && !/\b(?:sum|add)\b/i.test(task.request)) continue
+    if (
+      name === 'sum' &&
+      !/^(?:analyst|default)/.test(task.agentId) &&
+      !/\b(?:sum|add)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b/i.test(task.full.raw)
+    )
+      continue
     const expected = datasets.flatMap(compute)
     if (!expected.some((value) => shows(claims, value)))
       return failed(`The ${name} is not the one of the figures given.`)
