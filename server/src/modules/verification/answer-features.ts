@@ -84,7 +84,7 @@ export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures
     blocks.length > 0 ||
     marks / Math.max(20, output.raw.length) > 0.035 ||
     /`[^`\n]{2,300}`/.test(output.raw) ||
-    /^\s{0,8}(?:select|insert into|create|update|delete from|with|def|function|class|const|let|import|from|#!|fn|func)\b/im.test(
+    /^[ \t]{0,8}(?:select|insert into|create|update|delete from|with|def|function|class|const|let|import|from|#!|fn|func)\b/im.test(
       output.raw,
     )
   const wantsCode = task.agentId.startsWith('coder') && !EXPLAINS.test(task.request)
@@ -96,7 +96,7 @@ export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures
     (taskNumbers.size >= 2 ||
       (/\b(?:convert|how (?:many|much)|average|what's)\b/i.test(task.request) && taskNumbers.size > 0))
   const sentences = sentencesOf(prose)
-  const questions = sentences.filter((sentence) => /[?？؟]["”’)]*$/.test(sentence)).length
+  const questions = sentences.filter((sentence) => /[?？؟]["”’)]{0,3}$/.test(sentence)).length
   const elsewhere = new Set((output.raw.match(SEND_ELSEWHERE) ?? []).map((word) => word.toLowerCase())).size
   const size = Math.log(1 + output.words.length)
   return {

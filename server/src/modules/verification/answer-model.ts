@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { answerFeatures, registerFeatures } from './answer-features.ts'
 import type { ReadTask } from './task.ts'
-import { type ReadText, wordsOf } from './text.ts'
+import { quotedPassages, type ReadText, wordsOf } from './text.ts'
 import { meanOf, rankOf } from './word-meaning.ts'
 
 /**
@@ -95,7 +95,9 @@ export const canDecline = (task: ReadTask, output: ReadText): boolean =>
     task.is.template ||
     output.words.length > 70 ||
     (output.words.length < 5 && !isUnspaced(output.raw)) ||
-    /\b(?:repeat|echo|word for word|verbatim)\b/i.test(task.request)
+    /\b(?:repeat|echo|word for word|verbatim)\b/i.test(task.request) ||
+    // Speech that is quoted is somebody else's.
+    quotedPassages(output.raw, 600).some((quote) => wordsOf(quote.text).length >= 6)
   )
 
 const EXPLAINS =

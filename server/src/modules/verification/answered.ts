@@ -20,7 +20,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
   ])
 
 /** The score of the model over which a text counts as a refusal. */
-const DECLINES = 0.9
+const DECLINES = 1
 const HEAD = 700
 const SHORT = 650
 
@@ -399,7 +399,7 @@ function findForeignWords(task: ReadTask, prose: string): boolean {
     mayTranslate(task)
   )
     return false
-  if (/[{};]\s*$|=>|\bSELECT\b|^\s*(?:def|const|import)\b/m.test(prose)) return false
+  if (/[{};][ \t]{0,8}$|=>|\bSELECT\b|^[ \t]{0,20}(?:def|const|import)\b/m.test(prose)) return false
   const asked = englishShare(task.request)
   const given = englishShare(`${task.material} ${task.context.join(' ')}`)
   const answer = englishShare(prose.replace(/`[^`\n]{0,200}`/g, ' '))

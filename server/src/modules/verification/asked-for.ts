@@ -552,13 +552,15 @@ function checkFormats(task: ReadTask, output: ReadText): Finding {
   if (/\b(?:as|in|to|into) yaml\b|\byaml only\b/.test(request))
     return /^[{[]/.test(text)
       ? failed('YAML was asked for and the output is JSON.')
-      : /^[\w"'-]+:(?:\s|$)|^- /m.test(text)
+      : /^[\w"'-]{1,60}:(?:\s|$)|^- /m.test(text)
         ? passed
         : failed('YAML was asked for and the output is none.')
   if (/\b(?:as|in|to|into) xml\b|\bxml only\b/.test(request))
     return /^</.test(text) ? passed : failed('XML was asked for and the output is none.')
   if (
-    /\b(?:reply|answer|respond|return|output)(?: only)?(?: with)? json\b|\bonly json\b|\bjson\s?[{[]/.test(request) &&
+    /(?:^|[.!?:;,\n]|please|and)\s{0,3}(?:reply|answer|respond)(?: only)?(?: with| in)? json\b|\bonly json\b|\bjson\s?[{[]/.test(
+      request,
+    ) &&
     !/^[[{]/.test(text)
   )
     return failed('JSON was asked for and the output is none.')

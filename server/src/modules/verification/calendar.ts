@@ -121,7 +121,7 @@ function checkWeekdayShift(task: ReadTask, answer: Answer): Finding {
   const amount = /\b(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (days?|weeks?|tagen?)\b/i.exec(
     request,
   )
-  const single = /\bthe day (after|before)\b|\bcomes (after|before)\b|\b(after|before) \p{L}+day\b/iu.exec(request)
+  const single = /\bthe day (after|before)\b|\bcomes (after|before)\b|\b(after|before) \p{L}{2,8}day\b/iu.exec(request)
   if (!amount && !single) return notApplicable
   const count = amount ? countOf(amount[1]!)! * (/week/i.test(amount[2]!) ? 7 : 1) : 1
   const isBack = /\b(?:before|ago|earlier|was it|vor)\b/i.test(request)

@@ -46,6 +46,11 @@ export const checkCode = (task: ReadTask, output: ReadText): Finding =>
     checkColumns(task, output),
     checkUnchanged(task, output),
     checkSpelling(task, output),
+  ])
+
+/** What the task asks of code by name: settings, tests, no imports, rows, a schedule, an expression. */
+export const checkCodeRequest = (task: ReadTask, output: ReadText): Finding =>
+  combine([
     checkCodeFacts(task, output),
     checkTestCount(task, output),
     checkImports(task, output),
@@ -285,7 +290,7 @@ function checkTestCount(task: ReadTask, output: ReadText): Finding {
   const code = codeOf(output)
   const tests =
     code.match(/\bdef test_?\w{0,60}|\b(?:it|test)\(|@Test\b|\bfunc Test\w{1,60}|#\[test\]|\[Fact\]/g)?.length ?? 0
-  const cases = code.match(/\bassert\w{0,30}|\bexpect\(|^\s{2,}[([{].{1,80}[)\]}],?$/gm)?.length ?? 0
+  const cases = code.match(/\bassert\w{0,30}|\bexpect\(|^[ \t]{2,20}[([{].{1,80}[)\]}],?$/gm)?.length ?? 0
   return tests + cases === 0 || Math.max(tests, cases) >= (COUNTS[wanted.toLowerCase()] ?? Number(wanted))
     ? passed
     : failed('There are fewer tests than were asked for.')
@@ -299,7 +304,8 @@ function checkImports(task: ReadTask, output: ReadText): Finding {
   )
     return notApplicable
   const isStrict = /\bimports?\b/i.test(task.request)
-  return isStrict && /^\s*(?:import\s|from\s\w{1,40}\simport\b|#include|using\s\w)|\brequire\(/m.test(codeOf(output))
+  return isStrict &&
+    /^[ \t]{0,20}(?:import\s|from\s\w{1,40}\simport\b|#include|using\s\w)|\brequire\(/m.test(codeOf(output))
     ? failed('It imports something, and nothing was to be imported.')
     : passed
 }

@@ -69,13 +69,14 @@ function hasEmptyItems(output: ReadText): boolean {
   const items = output.lines
     .map((line) => line.replace(/^(?:[-*•]|\d{1,2}[.)])\s/, '').toLowerCase())
     .filter((line) => !/^[|:\s-]+$/.test(line))
-  const unique = new Set(items.map((line) => line.replace(/\b(?:one|two|three|four|five|\d+|[a-e])\b/g, '#')))
+  const unique = new Set(items.map((line) => line.replace(/\b(?:one|two|three|four|five|\d{1,4}|[a-e])\b/g, '#')))
   const isVerse = items.some((line) => wordsOf(line).length > 6)
   if (items.length >= 3 && unique.size === 1 && !isVerse && items[0]!.length > 2) return true
   const labels = items.filter((line) =>
     /^[\p{L}][\p{L} ]{1,30}:\s?(?:\.{3}|…|-|–|n\/a|tbd|text\.?|x+)?$/iu.test(line),
   ).length
   if (labels >= 3 && labels === items.length) return true
-  const stubs = output.raw.match(/\b\p{L}{3,15}(?: \d)?: text\b|\bsetup about \p{L}+\. punchline\b/giu)?.length ?? 0
+  const stubs =
+    output.raw.match(/\b\p{L}{3,15}(?: \d)?: text\b|\bsetup about \p{L}{1,20}\. punchline\b/giu)?.length ?? 0
   return stubs >= 2
 }

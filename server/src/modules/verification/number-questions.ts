@@ -70,7 +70,7 @@ function checkNotation(task: ReadTask, output: ReadText): Finding {
   if (/\broman (?:numerals?|numbers?)\b|\brömische\w?\b|\bchiffres romains\b|\bnúmeros romanos\b/i.test(request)) {
     const letters = /\b[MDCLXVI]{2,15}\b/.exec(request)?.[0]
     const value = /\b\d{1,4}\b/.exec(request)?.[0]
-    if (value && Number(value) < 4_000 && /\b[MDCLXVI]+\b/.test(text))
+    if (value && Number(value) < 4_000 && /\b[MDCLXVI]{1,15}\b/.test(text))
       return new RegExp(`\\b${toRoman(Number(value))}\\b`).test(text)
         ? passed
         : failed('The Roman numeral is not right.')
@@ -87,7 +87,7 @@ function checkNotation(task: ReadTask, output: ReadText): Finding {
     return notApplicable
   const isFromBase = /\bto decimal\b|\bin decimal\b|\bas decimal\b/i.test(request)
   const numbers =
-    request.match(/\b(?:0[xb])?[0-9a-f]+\b/gi)?.filter((part) => /\d/.test(part) || /^0x/i.test(part)) ?? []
+    request.match(/\b(?:0[xb])?[0-9a-f]{1,16}\b/gi)?.filter((part) => /\d/.test(part) || /^0x/i.test(part)) ?? []
   const [first] = numbers.filter((part) => part !== '2' && part !== '16' && part !== '8')
   if (!first) return notApplicable
   const digits = first.replace(/^0[xb]/i, '')
@@ -277,7 +277,7 @@ function checkSpread(task: ReadTask, answer: Answer): Finding {
     return notApplicable
   const sets = datasetsOf(task).filter(({ length }) => length >= 3)
   if (sets.length === 0 || answer.numbers.length === 0) return notApplicable
-  const signed = [...task.full.raw.matchAll(/(?<![\d\p{L}])[-−]?\d+(?:\.\d+)?/gu)].map(([text]) =>
+  const signed = [...task.full.raw.matchAll(/(?<![\d\p{L}])[-−]?\d{1,12}(?:\.\d{1,6})?/gu)].map(([text]) =>
     Number(text.replace('−', '-')),
   )
   const expected = [...sets, signed].map((values) => Math.max(...values) - Math.min(...values))
@@ -427,7 +427,9 @@ function checkFormulas(task: ReadTask, answer: Answer): Finding {
 function checkPerHundred(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 600)
   if (!/\bper 100 ?km\b|\/ ?100 ?km\b|\bauf 100 ?km\b/i.test(text)) return notApplicable
-  const pairs = [...text.matchAll(/(\d+(?:[.,]\d+)?)\s?(?:l|litres?|liters?|kwh)\b.{0,20}?(\d[\d.,]{0,8})\s?km/gi)]
+  const pairs = [
+    ...text.matchAll(/(\d{1,6}(?:[.,]\d{1,4})?)\s?(?:l|litres?|liters?|kwh)\b.{0,20}?(\d[\d.,]{0,8})\s?km/gi),
+  ]
   if (pairs.length === 0 || answer.numbers.length === 0) return notApplicable
   const number = (part: string) => readNumbers(part)[0]!.values[0]!
   const used = sumOf(pairs.map((pair) => number(pair[1]!)))
@@ -514,7 +516,7 @@ function checkCodeValue(task: ReadTask, output: ReadText): Finding {
 /** "How many words are in: …", "how many times does the letter e occur in …", vowels. */
 function checkWordCount(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 600)
-  const quoted = /["“„«'‘]([^"”“»'’]{2,400})["”“»'’]/.exec(request)?.[1] ?? /:\s*(.{2,400})$/.exec(request)?.[1]
+  const quoted = /["“„«'‘]([^"”“»'’]{2,400})["”“»'’]/.exec(request)?.[1] ?? /:\s{0,4}(.{2,400})$/.exec(request)?.[1]
   if (!quoted || !/\bhow many|\bcount\b|\bnumber of\b|\bwie (?:viele|oft)\b|\bcombien\b/i.test(request))
     return notApplicable
   const asked = request.replace(quoted, ' ')

@@ -69,7 +69,7 @@ export function checkRatioOrder(task: ReadTask, output: ReadText): Finding {
     return notApplicable
   const items = [
     ...request.matchAll(
-      /\b([A-Z][\w-]{0,15})\b[:\s]{1,2}(?:[a-z]{1,12}\s)?(\d+(?:\.\d+)?)\s?(?:\/|,|\s)\s?(?:[a-z]{1,12}\s)?(\d+(?:\.\d+)?)/g,
+      /\b([A-Z][\w-]{0,15})\b[:\s]{1,2}(?:[a-z]{1,12}\s)?(\d{1,8}(?:\.\d{1,4})?)\s?(?:\/|,|\s)\s?(?:[a-z]{1,12}\s)?(\d{1,8}(?:\.\d{1,4})?)/g,
     ),
   ].slice(0, 20)
   if (items.length < 3) return notApplicable

@@ -232,7 +232,7 @@ function findAddressedDemand(task: ReadTask, output: ReadText): Finding {
       (word) =>
         !ORDINARY_CAPITALS.test(word) &&
         !before.includes(word) &&
-        (output.raw.match(/\b[A-Z][A-Z0-9]{2,20}\b/g) ?? []).includes(word),
+        new Set(output.raw.match(/\b[A-Z][A-Z0-9]{2,20}\b/g)).has(word),
     )
     const quoted = /["'“‘«]([^"'”’»\n]{4,80})["'”’»]/.exec(following)?.[1]
     if (

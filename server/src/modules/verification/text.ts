@@ -74,7 +74,7 @@ export function sentencesOf(text: string): string[] {
         if (!isWide && character === '.' && isAbbreviation(text, i)) continue
         cut(end)
         i = end - 1
-      }
+      } else if (end > i + 1) i = end - 1
     }
   }
   cut(text.length)

@@ -3,7 +3,7 @@ import { isStorableText } from '../../platform/storable-text.ts'
 import { checkAnswered, checkComplete, checkLanguage } from './answered.ts'
 import { checkAskedFor } from './asked-for.ts'
 import { checkClaims } from './claims.ts'
-import { blocksToParse, type CodeBlock, checkCode } from './code.ts'
+import { blocksToParse, type CodeBlock, checkCode, checkCodeRequest } from './code.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { checkFactsUsed, checkGrounded } from './grounded.ts'
 import { askJudge, type JudgeOpinion } from './judge.ts'
@@ -113,7 +113,7 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
     complete: isLong ? checkEnd(finishedEarly) : checkComplete(output, finishedEarly),
     language: checkLanguage(task, output),
     on_task: isLong ? notApplicable : checkSubject(task, output),
-    asked_for: isLong ? notApplicable : checkAskedFor(task, output),
+    asked_for: isLong ? notApplicable : combine([checkAskedFor(task, output), checkCodeRequest(task, output)]),
     grounded: isLong ? notApplicable : checkGrounded(task, output),
     facts_used: isLong ? notApplicable : checkFactsUsed(task, output),
     recomputed: isLong ? notApplicable : combine([checkClaims(task, output), checkCode(task, output)]),
