@@ -42,10 +42,16 @@ create or replace function expire_lane_hours(before timestamptz) returns void la
   where lane.agent_id = gone.agent_id and lane.bucket = gone.bucket
 $$;
 
+-- Whether a receipt is for work that was delivered and not taken unverified. A quotation mark inside a string of the body is
+-- escaped, so what a caller wrote cannot look like the member.
+create or replace function is_verified_work(kind text, body text) returns boolean language sql immutable as $$
+  select kind in ('run', 'loop') and position('"accepted_unverified":true' in body) = 0
+$$;
+
 -- Adds receipts that got their place in the log to the sums of their lanes.
 create or replace function fold_lane_receipts(ids text[]) returns void language sql as $$
   insert into lane_receipts as lane (agent_id, receipts, succeeded, last_seen_at)
-  select agent_id, count(*), count(*) filter (where kind in ('run', 'loop')), max(issued_at)
+  select agent_id, count(*), count(*) filter (where is_verified_work(kind, body)), max(issued_at)
   from receipts where id = any(ids) and agent_id is not null and kind in ('run', 'loop', 'failure') group by agent_id
   on conflict (agent_id) do update set receipts = lane.receipts + excluded.receipts, succeeded = lane.succeeded + excluded.succeeded,
     last_seen_at = greatest(lane.last_seen_at, excluded.last_seen_at)
@@ -78,13 +84,13 @@ select lane.agent_id,
 from lanes lane left join percentiles percentile using (agent_id)
 $$;
 
--- Trust is derived from receipts alone: receipts for delivered work against receipts for failures.
+-- Trust is derived from receipts alone: receipts for delivered work that was not taken unverified against all of them.
 create or replace view lane_trust as
 select agent_id, sum(receipts)::bigint as receipts, sum(succeeded)::bigint as succeeded, max(last_seen_at) as last_seen_at
 from (
   select agent_id, receipts, succeeded, last_seen_at from lane_receipts
   union all
-  select receipt.agent_id, 1, (receipt.kind in ('run', 'loop'))::int, receipt.issued_at
+  select receipt.agent_id, 1, is_verified_work(receipt.kind, receipt.body)::int, receipt.issued_at
   from journal join receipts receipt on receipt.id = journal.receipt_id
   where journal.id > 0 and receipt.agent_id is not null and receipt.kind in ('run', 'loop', 'failure')
 ) counted

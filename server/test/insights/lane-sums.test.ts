@@ -93,3 +93,16 @@ test("a lane's trust counts each receipt once, whether it is in the log or still
   await fixture.issue([fixture.draft()])
   expect(await readLaneTrust(database.db)).toMatchObject([{ receipts: 3, succeeded: 2 }])
 })
+
+test('work that was taken although it failed verification counts as no success, in the log and before it', async () => {
+  const fixture = createReceiptsFixture(database)
+  await fixture.issue([
+    fixture.draft(),
+    fixture.draft({ verification: { verified: false, accepted_unverified: true } }),
+    // The words of a caller are escaped in the receipt and change nothing.
+    fixture.draft({ route: { recommended_agent_id: 'analyst-v1', reason: '"accepted_unverified":true' } }),
+  ])
+  expect(await readLaneTrust(database.db)).toMatchObject([{ receipts: 3, succeeded: 2 }])
+  await fixture.sequencer.runOnce()
+  expect(await readLaneTrust(database.db)).toMatchObject([{ receipts: 3, succeeded: 2 }])
+})

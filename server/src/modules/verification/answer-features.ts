@@ -15,7 +15,10 @@ const WANTS_MESSAGE =
   /\b(?:reply|answer (?:the|him|her|them|customer|client|user)|respond|e-?mail|letter|mail|note|message|card|invitation|speech|toast|wish|cover letter|apolog\w{1,4}|tell (?:the|them|him|her)|customer|write to|dm|thank[- ]you|farewell|welcome|congratul\w{1,6}|antwort\w{0,3}|schreib\w{0,2}|brief|kunde\w?|réponds|répondre|écris|client|responde|escribe|correo|carta|cliente|rispondi|scrivi)\b/i
 const WANTS_CODE =
   /\b(?:code|function|script|regex|regexp|query|sql|python|javascript|typescript|java|kotlin|rust|golang|swift|bash|css|html|dockerfile|yaml|cron|unit tests?|class|method|endpoint|api|component|hook|makefile|terraform|ruby|php|c\+\+|c#|snippet|one-?liner|program|loop|jq|awk|sed|git)\b/i
-const EXPLAINS = /\b(?:explain|what (?:does|is|are)|why|difference|how (?:does|do)|review|describe|name|when)\b/i
+const EXPLAINS =
+  /\b(?:explain|what|what's|which|where|why|difference|how|review|describe|name|when|does|do|is|are|can|should|find|spot|undo|big-o)\b/i
+const WRITES_CODE =
+  /\b(?:write|create|implement|build|make|generate|code|script|function|query|regex|tests?|rule|dockerfile|class|component|one-?liner|snippet|program|add|convert|refactor)\b/i
 const CODE_MARKS = /[{}();=<>[\]`$|\\]|=>|::/g
 const SEND_ELSEWHERE =
   /\b(?:consult|professional|specialists?|experts?|advis[eo]rs?|lawyer|doctor|accountant|colleagues?|librar(?:y|ian)|documentation|textbooks?|search|online|internet|yourself|decide|decision|choose|choice|depends?|personal|subjective|opinions?|situation|circumstances|careful|complex|contextual|qualified|recommend|suggest|team|agency|experience|preferences?|instincts?|trust|wise|wisely|best|right)\b/gi
@@ -87,7 +90,7 @@ export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures
     /^[ \t]{0,8}(?:select|insert into|create|update|delete from|with|def|function|class|const|let|import|from|#!|fn|func)\b/im.test(
       output.raw,
     )
-  const wantsCode = task.agentId.startsWith('coder') && !EXPLAINS.test(task.request)
+  const wantsCode = task.agentId.startsWith('coder') && !EXPLAINS.test(task.request) && WRITES_CODE.test(task.request)
   const wantsMessage =
     /^support/.test(task.agentId) || (/^writer/.test(task.agentId) && WANTS_MESSAGE.test(task.request))
   const isJoke = task.agentId.startsWith('comedian')
@@ -109,7 +112,7 @@ export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures
     shared_of_output: shareOf(shared, outputSide.stems.size),
     shares_none: shared === 0 ? 1 : 0,
     numbers_used: shareOf(sharedNumbers, taskNumbers.size),
-    numbers_unused: taskNumbers.size > 0 && sharedNumbers === 0 ? 1 : 0,
+    numbers_unused: taskNumbers.size > 1 && sharedNumbers === 0 ? 1 : 0,
     names_used: shareOf(sharedNames, names.length),
     names_unused: names.length > 0 && sharedNames === 0 ? 1 : 0,
     figures: outputNumbers.length > 0 ? 1 : 0,

@@ -351,6 +351,13 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   if (target) {
     if (!language || target === 'la' || target === 'uk') return notApplicable
     if (sameLanguage(language.language, target)) return passed
+    // "Comment dit-on … en italien ?" may be answered in French, with the words quoted.
+    if (
+      task.language &&
+      sameLanguage(language.language, task.language.language) &&
+      quotedPassages(output.raw, 200).length > 0
+    )
+      return notApplicable
     // In a translation every word counts; other texts may quote words of another language.
     const isTranslation =
       task.is.translation ||
@@ -372,7 +379,10 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
   // One of the two must be sure, and the other must have nothing of the first.
   const isOther = language.isSure
-    ? own.isSure || (own.score >= 1 && own.scoreOf(language.language) <= 0.3 * own.score)
+    ? own.isSure ||
+      (own.score >= 1 &&
+        task.full.words.filter((word) => !/^\d/.test(word)).length >= 6 &&
+        own.scoreOf(language.language) <= 0.3 * own.score)
     : own.isSure && output.words.length >= 4 && language.score >= 1.2 && language.scoreOf(own.language) === 0
   if (!isOther) return notApplicable
   // The request may be short and the text that it is about in another language: both are allowed.
@@ -468,7 +478,7 @@ export function checkComplete(output: ReadText, finishedEarly: boolean): Finding
     !isVerse &&
     words.length >= least &&
     OPEN_ENDED.has(last) &&
-    /^[\p{Ll}'’-]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
+    /^[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
   )
     return failed('Its last sentence has no end.')
   return endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed

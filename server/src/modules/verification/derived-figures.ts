@@ -60,7 +60,9 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
   ]
   // Of two figures alone nearly every number follows in two steps.
   const twice =
-    given.length <= 2 ? [] : combineTwice(base, [...new Set([...base, ...constants])].slice(0, MAX_BASE + 4), given)
+    given.length <= 2
+      ? productsOf(base, constants)
+      : combineTwice(base, [...new Set([...base, ...constants])].slice(0, MAX_BASE + 4), given)
   const seen = [...new Set([...base, ...constants])]
   const computed: number[] = []
   const totals = datasetsOf(task).flatMap((values) => [sumOf(values), sumOf(values) / values.length])
@@ -74,6 +76,10 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
   }
   return passed
 }
+
+/** "30 × 24 × 60": a figure given times two constants. */
+const productsOf = (base: readonly number[], constants: readonly number[]) =>
+  base.flatMap((a) => constants.flatMap((b) => constants.map((c) => a * b * c)))
 
 /** Sums of figures that were computed one after the other, as in the column of a table. */
 function windowSums(values: readonly number[]): number[] {

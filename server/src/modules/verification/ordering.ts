@@ -7,6 +7,13 @@ type LabelledValue = { label: string; value: number }
 
 /** "Alva 12.4k, Brio 9.9k", "C (1932)", "Pen: 2.00", and rows of "Axo,4.10,100": a label and the figure that belongs to it. */
 export function labelledValues(text: string): LabelledValue[] {
+  // Days and weeks cannot be compared by their figures.
+  const units = new Set(
+    (text.match(/\d\s?(?:days?|weeks?|months?|years?|hours?|minutes?|h|min)\b/gi) ?? []).map((unit) =>
+      unit.replace(/[\d\s]|s$/g, ''),
+    ),
+  )
+  if (units.size > 1) return []
   const rows = text
     .split('\n')
     .map((line) => /^([\p{L}][\p{L}\d .-]{0,30})[,;\t|]\s?[$€£]?(-?\d[\d.]{0,12})(?:[,;\t|]|$)/u.exec(line.trim()))

@@ -29,9 +29,11 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (features.code_missing === 1 && output.words.length >= 15 && !output.raw.includes('`'))
     return failed('Code was asked for and there is none.')
   const usesNoFact = features.numbers_used === 0 && features.names_used === 0
+  const computes = /\d/.test(task.full.raw) && /\d/.test(output.raw)
   if (
     features.english === 1 &&
     usesNoFact &&
+    !computes &&
     features.has_code === 0 &&
     features.lists === 0 &&
     (features.impersonal === 1 || !task.agentId.startsWith('comedian')) &&

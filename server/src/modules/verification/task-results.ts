@@ -289,6 +289,10 @@ function withoutRestated(answer: Answer, datasets: readonly (readonly number[])[
   return { text: answer.text, numbers: numbers.filter((_, index) => !isRestated[index]) }
 }
 
+/** Figures one after the other, each with a label of a few words at most. */
+const LISTED =
+  /\d\s?(?:%|[€$£]|\p{L}{1,12})?\s?(?:,|;|\/|\n|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d[\d.,]{0,12}\s?(?:%|[€$£]|円|元|\p{L}{1,12})?\s?(?:,|;|\/|\n|、|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d|\b(?:of|von|de|di) [$€£]?\d[\d.,]{0,12} (?:and|und|et|y|e) [$€£]?\d/iu
+
 function checkStatistics(task: ReadTask, answer: Answer): Finding {
   const wanted = STATISTICS.filter(
     ([, pattern]) =>
@@ -304,6 +308,7 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
     /\bwhat (?:does|do|did|would)\b.{0,200}\bmean\b/i.test(task.request)
   )
     return notApplicable
+  if (!LISTED.test(task.full.raw)) return notApplicable
   const datasets = datasetsOf(task).filter((values) => values.length >= 2)
   if (
     datasets.length === 0 ||

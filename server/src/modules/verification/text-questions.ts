@@ -91,7 +91,7 @@ function checkSmallQuestions(task: ReadTask, output: ReadText): Finding {
   if (pair) {
     const [a, b] = [readNumbers(pair[2]!)[0], readNumbers(pair[3]!)[0]]
     const [first] = readNumbers(output.raw)
-    if (!a || !b || !first) return notApplicable
+    if (!a || !b || !first || /\//.test(`${pair[2]}${pair[3]}`)) return notApplicable
     const [x, y] = [a.values[0]!, b.values[0]!]
     const expected = /smaller|less|lower/i.test(pair[1]!) ? Math.min(x, y) : Math.max(x, y)
     return first.values.includes(expected) ? passed : failed('It names the wrong one of the two numbers.')
