@@ -1,7 +1,7 @@
 /** The value of an arithmetic expression of Python with names, for small questions about code. Undefined when it is anything else. */
 type Scope = Readonly<Record<string, number>>
 
-const TOKEN = /\s*(\d+(?:\.\d+)?|[a-z_]\w{0,20}|\*\*|\/\/|==|!=|<=|>=|[-+*/%<>()])/giy
+const TOKEN = /\s{0,8}(\d{1,12}(?:\.\d{1,6})?|[a-z_]\w{0,20}|\*\*|\/\/|==|!=|<=|>=|[-+*/%<>()])/giy
 const MAX_TOKENS = 60
 
 function tokenize(text: string): string[] | undefined {

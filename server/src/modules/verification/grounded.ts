@@ -74,8 +74,11 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
   const hasFacts = /^(?:writer|support|researcher|default)/.test(task.agentId) && !isComputing(task)
   if ((!isStrict && !hasFacts) || task.is.translation || task.is.template) return notApplicable
   const text = splitFences(output.raw).prose
-  const sourceParts = readNumbers(source, { words: true })
-  const written = readNumbers(text, { words: true }).filter((number) => !isLabel(text, number))
+  const sourceParts = distinct(readNumbers(source, { words: true }), source)
+  const written = distinct(
+    readNumbers(text, { words: true }).filter((number) => !isLabel(text, number)),
+    text,
+  )
   const figures = sourceParts.filter((number) => !number.isWord)
   if (figures.length === 0 || written.length === 0) return notApplicable
   const isGiven = (number: TextNumber) =>
@@ -115,6 +118,19 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
   }
   return task.is.extraction || task.is.summary || hasFacts ? checkAnchors(written, text, sourceParts, source) : passed
 }
+
+/** Each figure once with its unit and the word in front of it, and not more than can be compared with each other. */
+function distinct(numbers: readonly TextNumber[], text: string): TextNumber[] {
+  const unique = new Map<string, TextNumber>()
+  for (const number of numbers) {
+    if (unique.size >= MAX_COMPARED) break
+    const key = `${number.text} ${unitOf(text, number)} ${anchorOf(text, number) ?? ''}`
+    if (!unique.has(key)) unique.set(key, number)
+  }
+  return [...unique.values()]
+}
+
+const MAX_COMPARED = 250
 
 /** Numbers of lists, of steps and of versions in names are no claims. */
 const isLabel = (text: string, { start, end }: TextNumber) => {

@@ -516,7 +516,9 @@ function checkCodeValue(task: ReadTask, output: ReadText): Finding {
 /** "How many words are in: …", "how many times does the letter e occur in …", vowels. */
 function checkWordCount(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 600)
-  const quoted = /["“„«'‘]([^"”“»'’]{2,400})["”“»'’]/.exec(request)?.[1] ?? /:\s{0,4}(.{2,400})$/.exec(request)?.[1]
+  const quoted =
+    /["“„«'‘]([^"”“»'’]{2,400})["”“»'’]/.exec(request)?.[1] ??
+    (request.includes(':') ? request.slice(request.indexOf(':') + 1).trim() : '')
   if (!quoted || !/\bhow many|\bcount\b|\bnumber of\b|\bwie (?:viele|oft)\b|\bcombien\b/i.test(request))
     return notApplicable
   const asked = request.replace(quoted, ' ')

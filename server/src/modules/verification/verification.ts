@@ -97,7 +97,7 @@ type Findings = Record<Exclude<CheckName, 'model_judge'>, Finding> & { model_jud
  * Some checks compare every part of the output with every part of the task, so they read texts of this length only. In
  * longer ones the beginning and the end are read for refusals, the language and what is unsafe, and nothing else decides.
  */
-const MAX_READ = 2_000
+const MAX_READ = 6_000
 
 /** The checks that read task and output. */
 function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: CodeBlock[] } {
