@@ -106,6 +106,7 @@ const EXPLAINS =
 /** A task that plainly wants something else than a text about a subject. */
 export const wantsNoEssay = (task: ReadTask, output: ReadText): boolean =>
   !task.agentId.startsWith('researcher') &&
+  !(/^(?:coder|default|support|analyst)/.test(task.agentId) && /\?/.test(task.request)) &&
   !(
     task.is.translation ||
     task.isVague ||

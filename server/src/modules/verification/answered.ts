@@ -19,6 +19,11 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findMissingFigure(task, output),
   ])
 
+const EDITS =
+  /\b(?:rewrite|rephrase|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|active|formal\w{0,2}|simplif\w{1,3}|paraphrase|edit|improve|tone|make (?:it|this)|summar\w{1,4}|quote|repeat)\b/i
+/** Short forms that have few words of the task. */
+const OPEN_FORM =
+  /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
 /** The score of the model over which a text counts as a refusal. */
 const DECLINES = 1
 const HEAD = 700
@@ -56,11 +61,14 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   const asksWho = /\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human)\b/i.test(task.full.raw)
   if (isShort && !asksWho && AS_ASSISTANT.test(sentences[0] ?? ''))
     return failed('It speaks of being a model instead of answering.')
-  if (!isLetter && canDecline(task, output) && scoreDeclining(task, output) > DECLINES)
+  const isOpenForm = OPEN_FORM.test(task.request)
+  const threshold = isOpenForm ? (output.words.length <= 12 ? Number.POSITIVE_INFINITY : 2 * DECLINES) : DECLINES
+  if (!isLetter && canDecline(task, output) && scoreDeclining(task, output) > threshold)
     return failed('It talks around the task instead of doing it.')
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
-  if (task.is.translation || /\b(?:repeat|echo)\b/i.test(task.request)) return passed
+  // A text that is to be reworded may itself decline something.
+  if (task.is.translation || (task.material && EDITS.test(task.request))) return passed
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed
   const opening = sentences.slice(0, 2).join(' ')
   const isOwn = CANNOT.test(opening) && WORK.test(opening)
@@ -352,12 +360,9 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     if (!language || target === 'la' || target === 'uk') return notApplicable
     if (sameLanguage(language.language, target)) return passed
     // "Comment dit-on … en italien ?" may be answered in French, with the words quoted.
-    if (
-      task.language &&
-      sameLanguage(language.language, task.language.language) &&
-      quotedPassages(output.raw, 200).length > 0
-    )
-      return notApplicable
+    const isAsking = /\b(?:dit-on|heißt|sagt man|se dice|si dice|how do you say|hoe zeg je)\b/i.test(task.request)
+    const isOwn = task.language !== undefined && sameLanguage(language.language, task.language.language)
+    if (isAsking || (isOwn && quotedPassages(output.raw, 200).length > 0)) return notApplicable
     // In a translation every word counts; other texts may quote words of another language.
     const isTranslation =
       task.is.translation ||

@@ -447,7 +447,13 @@ function checkWanted(task: ReadTask, output: ReadText): Finding {
     )?.[1]
   if (code && /^(?:writer|support)/.test(task.agentId) && !output.raw.toLowerCase().includes(code.toLowerCase()))
     return failed(`It leaves out ${clip(code, 30)}, which the task wants in it.`)
-  if (!clause) return before || code ? passed : notApplicable
+  if (
+    !clause ||
+    /\b(?:without|avoid|not|never|don't)\b.{0,12}\b(?:us\w{1,3}|mention\w{0,3}|contain\w{0,3}|includ\w{1,3}|saying?)\b/i.test(
+      task.request,
+    )
+  )
+    return before || code ? passed : notApplicable
   const part = clause.split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
   const requirements = [
     ...quotedPassages(part, 80).map((quote) => quote.text),

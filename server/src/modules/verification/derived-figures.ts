@@ -14,6 +14,7 @@ const COMPARES = /\b(?:cheaper|how much|break-?even|payback|save|savings|total c
 const SMALL = 13
 const MAX_BASE = 12
 const MAX_CANDIDATES = 24
+const MAX_SEEN = 40
 
 /** Figures of the answer follow from those of the task by a few operations, or from figures that it computed before. */
 export function checkDerived(task: ReadTask, answer: Answer): Finding {
@@ -66,13 +67,19 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
   const seen = [...new Set([...base, ...constants])]
   const computed: number[] = []
   const totals = datasetsOf(task).flatMap((values) => [sumOf(values), sumOf(values) / values.length])
-  for (const number of candidates) {
-    const follows = (value: number) => standsFor(number, value) || isPercentOf(number, value)
-    const once = combinations(seen, seen)
-    if (![once, twice, totals, windowSums(computed)].some((values) => values.some(follows)))
-      return failed(`${number.text} does not follow from the figures given.`)
-    seen.push(Math.abs(number.values[0]!))
-    computed.push(Math.abs(number.values[0]!))
+  // What follows from small figures of the answer ("8 legs each") and from what was found to follow, in any order.
+  for (const { values } of answer.numbers) if (Math.abs(values[0]!) < SMALL) seen.push(Math.abs(values[0]!))
+  let open = candidates
+  while (open.length > 0) {
+    const once = combinations(seen.slice(0, MAX_SEEN), seen.slice(0, MAX_SEEN))
+    const lists = [once, twice, totals, windowSums(computed)]
+    const isOpen = (number: TextNumber) =>
+      !lists.some((values) => values.some((value) => standsFor(number, value) || isPercentOf(number, value)))
+    const left = open.filter(isOpen)
+    if (left.length === open.length) return failed(`${left[0]!.text} does not follow from the figures given.`)
+    for (const number of open) if (!left.includes(number)) computed.push(Math.abs(number.values[0]!))
+    seen.push(...computed)
+    open = left
   }
   return passed
 }

@@ -24,7 +24,11 @@ const FAR_JOKE_WORDS = 0.4
 export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (task.is.translation || task.targetLanguage || task.isVague || task.lacksMaterial || task.is.template)
     return notApplicable
-  if (output.words.length < MIN_WORDS || /\bare you\b|\byourself\b/i.test(task.request)) return notApplicable
+  if (
+    output.words.length < MIN_WORDS ||
+    /\bare you\b|\byourself\b|\bwithout (?:using|saying|naming|mentioning)\b/i.test(task.request)
+  )
+    return notApplicable
   const features = answerFeatures(task, output)
   if (features.code_missing === 1 && output.words.length >= 15 && !output.raw.includes('`'))
     return failed('Code was asked for and there is none.')

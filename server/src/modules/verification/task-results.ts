@@ -130,7 +130,7 @@ const findUnit = (word: string) => UNITS.find(([, pattern]) => pattern.test(word
 
 /** "convert 5 km to miles", "12 inches in cm?", "98.6F to C". */
 function checkConversion(task: ReadTask, answer: Answer): Finding {
-  if (task.full.words.length > 12) return notApplicable
+  if (task.full.words.length > 12 || readNumbers(task.request).length > 1) return notApplicable
   const match =
     /(-?\d[\d.,]{0,14})\s?(°?[a-z/]{1,12}|meilen|zoll|pfund)\s(?:to|in|into|nach|en|em|equals?|=)\s?(?:how many\s)?(°?[a-z/]{1,12})\b/i.exec(
       task.request,
@@ -301,7 +301,7 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
   if (
     wanted.length === 0 ||
     task.code ||
-    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|per \d+)\b/i.test(
+    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|per \d+|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
     task.is.creative ||
