@@ -26,6 +26,8 @@ const OPEN_FORM =
   /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
 /** The score of the model over which a text counts as a refusal. */
 const DECLINES = 1
+/** The score under which phrases of a refusal do not count. */
+const NO_REFUSAL = -2
 const HEAD = 700
 const SHORT = 650
 
@@ -69,6 +71,8 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
   // A text that is to be reworded may itself decline something.
   if (task.is.translation || (task.material && EDITS.test(task.request))) return passed
+  // What the model is sure of is no refusal, whatever its phrases.
+  if (canDecline(task, output) && scoreDeclining(task, output) < NO_REFUSAL) return passed
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed
   const opening = sentences.slice(0, 2).join(' ')
   const isOwn = CANNOT.test(opening) && WORK.test(opening)
@@ -153,6 +157,7 @@ function findQuestionBack(task: ReadTask, output: ReadText): Finding {
     ) && CLARIFYING.test(sentence)
   const isQuestion = (sentence: string) => /[?？؟]["”’)\s]*$/.test(sentence)
   if (!sentences.some((sentence) => isAsking(sentence) || asksFor(sentence))) return passed
+  if (canDecline(task, output) && scoreDeclining(task, output) < NO_REFUSAL) return passed
   // Numbered questions end in a question mark too; what is neither a question nor a courtesy is an answer.
   const rest = sentences.filter(
     (sentence) =>

@@ -106,7 +106,9 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
       sourceParts.filter((other) => !specified.has(other.values[0]!)),
       source,
     )
-    if (conflict && !isDerived(number))
+    // Where the figure of the source is in the answer too, the other one is another figure.
+    const isKept = conflict && written.some((other) => other.values.some((value) => conflict.values.includes(value)))
+    if (conflict && !isKept && !isDerived(number))
       return failed(`${clip(number.text, 20)} stands where the text given has ${clip(conflict.text, 20)}.`)
     if (
       isStrict &&

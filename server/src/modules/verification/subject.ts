@@ -11,9 +11,9 @@ const OPEN_FORM =
 
 const MIN_WORDS = 8
 /** The score over which an output counts as an essay, and the similarities under which it counts as unrelated. */
-const ESSAY = 0.5
-const FAR_MEANS = 0.5
-const FAR_WORDS = 0.46
+const ESSAY = 1.1
+const FAR_MEANS = 0.46
+const FAR_WORDS = 0.44
 const FAR_JOKE_WORDS = 0.4
 
 /**
