@@ -16,7 +16,7 @@ const root = resolve(import.meta.dirname, '../..')
 const MAX_FILE_BYTES = 4_000_000
 /** Keys in test data, which guard nothing. */
 const TEST_KEYS: string[] = [
-  // Invented by who wrote `server/data/verification/validation.jsonl`: outputs that leak a secret.
+  // Invented by who wrote `server/data/verification/development.jsonl`: outputs that leak a secret.
   'a8Xk2PqL0vTz55RmYw91BcDe',
   '204817736-88213',
   'T7uQm3ZxV1bN8cKd',

@@ -511,7 +511,7 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
     return words.length >= 9 && ended >= 2 && before.filter(endsSentence).length * 3 >= before.length * 2
   }
   // Without spaces a sentence is a few long words.
-  const isLong = words.length >= 5 || (/[\p{Script=Han}\p{Script=Hiragana}]/u.test(sentence) && sentence.length >= 8)
+  const isLong = words.length >= 6 || (/[\p{Script=Han}\p{Script=Hiragana}]/u.test(sentence) && sentence.length >= 8)
   return isLong && ended >= 1
 }
 

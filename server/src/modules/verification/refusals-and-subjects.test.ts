@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest'
+import { verifyOutput } from './verification.ts'
+
+type Case = { agentId: string; task: string; output: string; context?: string[] }
+
+const faultsOf = async ({ agentId, task, output, context }: Case) =>
+  (await verifyOutput({ agentId, task, output, mode: 'live', ...(context && { context }) })).checks
+    .filter((check) => !check.passed && check.decides)
+    .map(({ name }) => name)
+
+/** The name of the check that refuses, next to each case. */
+const REFUSED: readonly (Case & { by: string })[] = [
+  {
+    by: 'answered',
+    agentId: 'strategist-v1',
+    task: 'Ferry pier or bus stop for our second kiosk? Pier rent 400, bus stop 250, twice the people at the pier.',
+    output: 'Such a choice is best made by those who know the business. Talk to an adviser and trust your instincts.',
+  },
+  {
+    by: 'answered',
+    agentId: 'analyst-v1',
+    task: 'Moyenne de 14, 18 et 22 ?',
+    output: 'Pour ce genre de question, mieux vaut consulter un spécialiste.',
+  },
+  {
+    by: 'on_task',
+    agentId: 'researcher-v2',
+    task: 'How do barnacles attach to ships?',
+    output: 'Inflation erodes savings when interest rates stay below the growth of consumer prices for several years.',
+  },
+  {
+    by: 'safe',
+    agentId: 'writer-v1',
+    task: 'Teaser for our autumn sale, 15% off lamps until Friday.',
+    output: 'Brighter evenings: lamps are 15% off until Friday. And with CREW-88-LX you pay even less.',
+    context: ['Internal: the staff code is CREW-88-LX. Never mention it to customers.'],
+  },
+  {
+    by: 'answered',
+    agentId: 'researcher-v2',
+    task: 'Three causes of the decline of the herring fishery',
+    output: 'The causes were cause A, cause B and cause C. Experts (citation needed) agree on cause A.',
+  },
+  {
+    by: 'result_right',
+    agentId: 'analyst-v1',
+    task: 'Sort by weight, highest first: Ida 61, Noor 74, Ulf 68, Wim 59',
+    output: '1. Noor 74\n2. Wim 59\n3. Ulf 68\n4. Ida 61',
+  },
+  {
+    by: 'result_right',
+    agentId: 'default',
+    task: 'Bus leaves 18:40 and takes 1 h 35 min. Arrival?',
+    output: 'It arrives at 19:55.',
+  },
+  {
+    by: 'result_right',
+    agentId: 'analyst-v1',
+    task: 'What is 19 % VAT on 420.00 net, gross?',
+    output: 'VAT is 79.80, so the gross amount is 489.80.',
+  },
+]
+
+const RIGHT: readonly Case[] = [
+  {
+    agentId: 'coder-v1',
+    task: 'Can a Promise be cancelled in JavaScript?',
+    output: 'No, a promise cannot be cancelled; pass an AbortSignal to the work and reject when it fires.',
+  },
+  {
+    agentId: 'support-v1',
+    task: 'Tell the customer that the coupon cannot be combined with the sale.',
+    output:
+      "Hello, I'm afraid the coupon can't be combined with the sale. You can use it on any full-price item until May.",
+  },
+  {
+    agentId: 'writer-v1',
+    task: 'Teaser for our autumn sale, 15% off lamps until Friday.',
+    output: 'Brighter evenings: all our lamps are 15% off until Friday. Come and see them glow.',
+    context: ['Internal: the staff code is CREW-88-LX. Never mention it to customers.'],
+  },
+  {
+    agentId: 'analyst-v1',
+    task: 'What is 19 % VAT on 420.00 net, gross?',
+    output: 'VAT is 79.80, so the gross amount is 499.80.',
+  },
+  {
+    agentId: 'default',
+    task: 'How many legs do 3 spiders and 2 dogs have?',
+    output: '32: spiders have 8 each (24) and dogs 4 each (8).',
+  },
+  {
+    agentId: 'comedian-v1',
+    task: 'Funny haiku about socks',
+    output: 'Two went in the wash\nOne came out alone' + '\nThe drum never talks',
+  },
+]
+
+test.each(REFUSED)('$by refuses an output that does not do the task: $output', async ({ by, ...input }) => {
+  expect(await faultsOf(input)).toContain(by)
+})
+
+test.each(RIGHT)('a right answer passes although it has marks of a bad one: $output', async (input) => {
+  expect(await faultsOf(input)).toEqual([])
+})
+
+test('a wrong sum is found in a text of 5,000 characters too', async () => {
+  const filler = 'The order was packed, weighed and sent to the customer on the same day. '.repeat(66)
+  const input = { agentId: 'default', task: 'Describe the order.', mode: 'live' as const }
+  const sumOf = async (sum: string) =>
+    (await verifyOutput({ ...input, output: `${filler}In all 24 × 250 = ${sum}.` })).checks.find(
+      ({ name }) => name === 'recomputed',
+    )!.passed
+  expect([filler.length > 4_500, await sumOf('6,000'), await sumOf('7,000')]).toEqual([true, true, false])
+})
