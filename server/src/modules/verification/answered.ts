@@ -20,14 +20,14 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
   ])
 
 const EDITS =
-  /\b(?:rewrite|rephrase|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|active|formal\w{0,2}|simplif\w{1,3}|paraphrase|edit|improve|tone|make (?:it|this)|summar\w{1,4}|quote|repeat)\b/i
+  /\b(?:rewrite|rephrase|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo)\b/i
+const DECLINED =
+  /\b(?:not|can't|cannot|unable|never|won't|sorry|unfortunately|nicht|kein\w{0,2}|leider|pas|désolée?|no puedo|non posso)\b/i
 /** Short forms that have few words of the task. */
 const OPEN_FORM =
   /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
 /** The score of the model over which a text counts as a refusal. */
 const DECLINES = 1
-/** The score under which phrases of a refusal do not count. */
-const NO_REFUSAL = -2
 const HEAD = 700
 const SHORT = 650
 
@@ -70,9 +70,7 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
   // A text that is to be reworded may itself decline something.
-  if (task.is.translation || (task.material && EDITS.test(task.request))) return passed
-  // What the model is sure of is no refusal, whatever its phrases.
-  if (canDecline(task, output) && scoreDeclining(task, output) < NO_REFUSAL) return passed
+  if (task.is.translation || (EDITS.test(task.request) && DECLINED.test(task.material || task.full.raw))) return passed
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed
   const opening = sentences.slice(0, 2).join(' ')
   const isOwn = CANNOT.test(opening) && WORK.test(opening)
@@ -117,7 +115,7 @@ const EVASIVE =
 const hasSubstance = (task: ReadTask, output: ReadText) =>
   splitFences(output.raw).blocks.length > 0 ||
   output.lines.filter((line) => /^(?:[-*•|]|\d{1,2}[.)])/.test(line)).length >= 2 ||
-  (output.raw.match(/\d[\d.,]*/g) ?? []).some((number) => !task.full.raw.includes(number))
+  (output.raw.match(/\d+(?:[.,]\d+)*/g) ?? []).some((number) => !task.full.raw.includes(number))
 
 const ELSEWHERE =
   /\b(?:please (?:consult|contact|refer|provide|share|try|search)|consult|try to|yourself\b|search online|you (?:may|might|could) want to|i (?:suggest|recommend) (?:you |that you )?(?:consult|contact|talk|speak|see|check|ask)|is there (?:something|anything) else|let me know if|feel free|if you (?:have|need|would like)|happy to help|could you|can you|wenden sie sich|veuillez|consulte|por favor)\b/iu
@@ -157,7 +155,6 @@ function findQuestionBack(task: ReadTask, output: ReadText): Finding {
     ) && CLARIFYING.test(sentence)
   const isQuestion = (sentence: string) => /[?？؟]["”’)\s]*$/.test(sentence)
   if (!sentences.some((sentence) => isAsking(sentence) || asksFor(sentence))) return passed
-  if (canDecline(task, output) && scoreDeclining(task, output) < NO_REFUSAL) return passed
   // Numbered questions end in a question mark too; what is neither a question nor a courtesy is an answer.
   const rest = sentences.filter(
     (sentence) =>

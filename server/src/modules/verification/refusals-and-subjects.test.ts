@@ -10,6 +10,25 @@ const faultsOf = async ({ agentId, task, output, context }: Case) =>
 
 /** The name of the check that refuses, next to each case. */
 const REFUSED: readonly (Case & { by: string })[] = [
+  // A refusal may repeat every word of the task.
+  {
+    by: 'answered',
+    agentId: 'default',
+    task: 'What is the capital of France?',
+    output: "I'm sorry, I cannot tell you the capital of France.",
+  },
+  {
+    by: 'answered',
+    agentId: 'analyst-v1',
+    task: 'Sum of 12, 15 and 20?',
+    output: "I'm sorry, but I can't calculate the sum of 12, 15 and 20.",
+  },
+  {
+    by: 'answered',
+    agentId: 'coder-v1',
+    task: 'Write a Python function add(a, b) that adds 2 numbers',
+    output: 'I cannot write a Python function add(a, b) that adds 2 numbers.',
+  },
   {
     by: 'answered',
     agentId: 'strategist-v1',
