@@ -10953,9 +10953,7 @@ export interface operations {
                 team?: string;
                 /** @description The name of a tag, or name:value (project:apollo). */
                 tag?: string;
-                /** @description The least price. */
                 min_usdc?: number;
-                /** @description The highest price. */
                 max_usdc?: number;
             };
             header?: never;

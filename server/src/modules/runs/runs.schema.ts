@@ -487,8 +487,8 @@ export const RunsQuery = Type.Object(
     tag: Type.Optional(
       Type.String({ minLength: 1, maxLength: 400, description: 'The name of a tag, or name:value (project:apollo).' }),
     ),
-    min_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description: 'The least price.' })),
-    max_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description: 'The highest price.' })),
+    min_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9 })),
+    max_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9 })),
   },
   { additionalProperties: false },
 )
@@ -501,8 +501,8 @@ const RunItem = {
   price_usdc: Usdc,
   created_at: Type.String(),
   receipt_url: nullable(Type.String()),
-  finished_at: Type.Optional(nullable(Type.String({ description: 'Null while it has not ended.' }))),
-  spender: Type.Optional(nullable(Type.String({ description: 'Who spent, as in GET /api/spend.' }))),
+  finished_at: Type.Optional(nullable(Type.String())),
+  spender: Type.Optional(nullable(Type.String())),
   team: Type.Optional(nullable(Type.String())),
   tags: Type.Optional(nullable(Type.Record(Type.String(), Type.String()))),
 }

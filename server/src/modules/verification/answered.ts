@@ -388,7 +388,7 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const isOther = language.isSure
     ? own.isSure ||
       (own.score >= 1 &&
-        task.full.words.filter((word) => !/^\d/.test(word)).length >= 6 &&
+        (task.full.words.filter((word) => !/^\d/.test(word)).length >= 6 || isPlainEnglish(task)) &&
         own.scoreOf(language.language) <= 0.3 * own.score)
     : own.isSure && output.words.length >= 4 && language.score >= 1.2 && language.scoreOf(own.language) === 0
   if (!isOther) return notApplicable
@@ -396,6 +396,12 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
   if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
   return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
+}
+
+/** A short question of which every word is English, such as "What causes tides?". */
+function isPlainEnglish({ language, full }: ReadTask): boolean {
+  const { share, count } = englishShare(full.raw)
+  return language?.language === 'en' && count >= 2 && share === 1
 }
 
 /** The share of words that are among the commonest of English; those with a capital may be names. */

@@ -11,6 +11,9 @@ const ADVANCED =
 const COMPUTING =
   /\b(?:sum|total|average|mean|how (?:much|many|long|big|far|fast)|calculate|compute|percent(?:age)?|difference|profit|margin|revenue|cost|costs|price|pay|payback|break-?even|runway|save|savings|cheaper|refund|discount|vat|tax|gross|net|interest|compound\w{0,3}|rate|rates|per|share|ratio|change|growth|drop|increase|decrease|consumption|extra|balance|left|remaining|amount|owe|bill|tip|worth|return|roi|conversion|wie viele?|summe|durchschnitt|berechne|brutto|netto|mehrwertsteuer|rabatt|combien|moyenne|somme|tva|remise|cuánto|promedio|descuento|iva|quanto|media|sconto|合計|计算|多少|сколько)\b|%/iu
 const COMPARES = /\b(?:cheaper|how much|break-?even|payback|save|savings|total cost|costs? more|günstiger)\b/i
+/** Figures that no sum or product gives: an answer with a table of statistics has them beside what was asked. */
+const STATISTIC =
+  /\b(?:std|deviations?|variance|quartiles?|Q1|Q3|percentiles?|slope|regression|correlation|confidence)\b/i
 const SMALL = 13
 const MAX_BASE = 12
 const MAX_CANDIDATES = 24
@@ -26,6 +29,7 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
     ) ||
     !(COMPUTING.test(task.request) || /合計|计算|多少/.test(task.request)) ||
     ADVANCED.test(text) ||
+    STATISTIC.test(answer.text) ||
     task.code ||
     task.is.creative ||
     task.is.translation ||
