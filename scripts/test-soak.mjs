@@ -21,6 +21,12 @@ const soaks = [
     args: ['server/test/deploy/image.ts'],
   },
   {
+    name: 'facilitator-faults',
+    about: 'a facilitator with every kind of fault and 1,000 paid runs, compared with what the chain shows',
+    args: ['scripts/test-long.mjs', 'server/test/money/faults'],
+    env: { FACILITATOR_FAULT_RUNS: '1000' },
+  },
+  {
     name: 'sdk-faults',
     about: 'the SDK against 503s, drops, 30-second answers and restarts, 200 runs each, counted on the chain',
     args: ['scripts/test-long.mjs', 'sdk/test/faults'],
