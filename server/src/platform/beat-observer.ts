@@ -65,8 +65,8 @@ export function createBeatObserver<Row extends Beat>({
      */
     stateOf(id: string, now: number): 'dead' | 'absent' | 'possibly alive' {
       if (!last) return 'possibly alive'
-      const seen = observed.get(id)
-      if (seen) return isDead(seen) ? 'dead' : 'possibly alive'
+      const beatRecord = observed.get(id)
+      if (beatRecord) return isDead(beatRecord) ? 'dead' : 'possibly alive'
       const absence = absences.get(id) ?? { since: now, hasLeft: false, askedAt: now }
       absences.set(id, { ...absence, askedAt: now })
       if (absence.hasLeft) return 'dead'
@@ -75,8 +75,8 @@ export function createBeatObserver<Row extends Beat>({
 
     /** Whether its beat has changed under observation. */
     isSeenAlive(id: string): boolean {
-      const seen = observed.get(id)
-      return seen ? seen.hasChanged && !isDead(seen) : false
+      const beatRecord = observed.get(id)
+      return beatRecord ? beatRecord.hasChanged && !isDead(beatRecord) : false
     },
 
     deadRows: (): Row[] => [...observed.values()].filter(isDead).map(({ row }) => row),

@@ -208,14 +208,15 @@ export async function createLoad({ fetch: balancedFetch, http, random, receiverU
       count('escrow')
     },
     read: async () => {
-      const known = acknowledged.length > 0 ? random.pick(acknowledged) : undefined
-      if (!known) return
-      const response = await balancedFetch(`${BASE_URL}/api/receipts/${known.receiptId}`, {
+      const earlierRun = acknowledged.length > 0 ? random.pick(acknowledged) : undefined
+      if (!earlierRun) return
+      const response = await balancedFetch(`${BASE_URL}/api/receipts/${earlierRun.receiptId}`, {
         headers,
         signal: AbortSignal.timeout(ATTEMPT_TIMEOUT_MS),
       }).catch(() => undefined)
       await response?.text().catch(() => undefined)
-      if (response?.status === 404) faults.push(`The receipt ${known.receiptId} of an acknowledged run was not found`)
+      if (response?.status === 404)
+        faults.push(`The receipt ${earlierRun.receiptId} of an acknowledged run was not found`)
       count(`read ${response?.status ?? 'without answer'}`)
     },
   }

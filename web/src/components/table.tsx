@@ -20,23 +20,11 @@ export function Table<Row>({
   return (
     <div className="scroll">
       <table aria-label={label}>
-        <thead>
-          <tr>
-            {columns.map(({ name, numeric }) => (
-              <th key={name} scope="col" className={numeric ? 'numeric' : undefined}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={columns} />
         <tbody>
           {rows.map((row) => (
             <tr key={rowKey(row)}>
-              {columns.map(({ name, render, numeric, wide }) => (
-                <td key={name} data-label={name} className={numeric ? 'numeric' : wide ? 'wide' : undefined}>
-                  {render(row)}
-                </td>
-              ))}
+              <TableCells columns={columns} row={row} />
             </tr>
           ))}
         </tbody>
@@ -44,3 +32,22 @@ export function Table<Row>({
     </div>
   )
 }
+
+export const TableHead = <Row,>({ columns }: { columns: Column<Row>[] }) => (
+  <thead>
+    <tr>
+      {columns.map(({ name, numeric }) => (
+        <th key={name} scope="col" className={numeric ? 'numeric' : undefined}>
+          {name}
+        </th>
+      ))}
+    </tr>
+  </thead>
+)
+
+export const TableCells = <Row,>({ columns, row }: { columns: Column<Row>[]; row: Row }) =>
+  columns.map(({ name, render, numeric, wide }) => (
+    <td key={name} data-label={name} className={numeric ? 'numeric' : wide ? 'wide' : undefined}>
+      {render(row)}
+    </td>
+  ))

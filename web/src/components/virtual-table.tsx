@@ -1,6 +1,6 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import type { Column } from './table.tsx'
+import { type Column, TableCells, TableHead } from './table.tsx'
 
 const ROW_HEIGHT = 38
 const OVERSCAN = 12
@@ -45,24 +45,12 @@ export function VirtualTable<Row>({
   return (
     <div className="scroll" ref={box}>
       <table aria-label={label} aria-rowcount={rows.length + 1}>
-        <thead>
-          <tr>
-            {columns.map(({ name, numeric }) => (
-              <th key={name} scope="col" className={numeric ? 'numeric' : undefined}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={columns} />
         <tbody>
           <Space height={above} />
           {items.map(({ index, key }) => (
             <tr key={key} ref={virtualizer.measureElement} data-index={index} aria-rowindex={index + 2}>
-              {columns.map(({ name, render, numeric, wide }) => (
-                <td key={name} data-label={name} className={numeric ? 'numeric' : wide ? 'wide' : undefined}>
-                  {render(rows[index]!)}
-                </td>
-              ))}
+              <TableCells columns={columns} row={rows[index]!} />
             </tr>
           ))}
           <Space height={below} />

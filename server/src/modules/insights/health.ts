@@ -77,8 +77,8 @@ export function createHealth(deps: {
   const partStates = new Map<HealthPart, PartState>()
 
   const readPart = async (part: HealthPart, check: PartCheck): Promise<PartState['problem']> => {
-    const known = partStates.get(part)
-    if (known && performance.now() < known.until) return known.problem
+    const lastState = partStates.get(part)
+    if (lastState && performance.now() < lastState.until) return lastState.problem
     const problem = await within(timeoutMs, check()).catch(() =>
       ASKED_IN_DATABASE.has(part) ? undefined : { message: `There is no answer from ${part} in time.` },
     )

@@ -407,8 +407,10 @@ function isPlainEnglish({ language, full }: ReadTask): boolean {
 /** The share of words that are among the commonest of English; those with a capital may be names. */
 function englishShare(text: string): { share: number; count: number } {
   const words = (text.match(/(?<![\p{L}\p{N}.@/_-])\p{Ll}[\p{L}'’]{1,30}/gu) ?? []).slice(0, 200)
-  const known = words.filter((word) => rankOf(word.replaceAll('’', "'").replace(/'.*$/, '')) !== undefined).length
-  return { share: known / Math.max(1, words.length), count: words.length }
+  const englishWords = words.filter(
+    (word) => rankOf(word.replaceAll('’', "'").replace(/'.*$/, '')) !== undefined,
+  ).length
+  return { share: englishWords / Math.max(1, words.length), count: words.length }
 }
 
 /** A task in English and an answer of which few words are English, or the other way round. */
@@ -423,16 +425,17 @@ function findForeignWords(task: ReadTask, prose: string): boolean {
   )
     return false
   if (/[{};][ \t]{0,8}$|=>|\bSELECT\b|^[ \t]{0,20}(?:def|const|import)\b/m.test(prose)) return false
-  const asked = englishShare(task.request)
-  const given = englishShare(`${task.material} ${task.context.join(' ')}`)
+  const requestShare = englishShare(task.request)
+  const materialShare = englishShare(`${task.material} ${task.context.join(' ')}`)
   const answer = englishShare(prose.replace(/`[^`\n]{0,200}`/g, ' '))
   if (answer.count < 6) return false
-  const isEnglishTask = asked.count >= 4 && asked.share >= 0.75 && (given.count < 4 || given.share >= 0.75)
+  const isEnglishTask =
+    requestShare.count >= 4 && requestShare.share >= 0.75 && (materialShare.count < 4 || materialShare.share >= 0.75)
   if (isEnglishTask && answer.share < 0.4 && countEnglish(prose) === 0) return true
   const isForeignTask =
-    asked.count >= 3 &&
-    asked.share < 0.45 &&
-    (given.count < 4 || given.share < 0.5) &&
+    requestShare.count >= 3 &&
+    requestShare.share < 0.45 &&
+    (materialShare.count < 4 || materialShare.share < 0.5) &&
     countEnglish(task.request) === 0 &&
     task.language !== undefined &&
     task.language.language !== 'en'

@@ -726,11 +726,11 @@ const TAGS: Readonly<Record<string, string>> = {
 
 /** The code is in the language that the task names, when it names one. */
 function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
-  const wanted = Object.entries(CODE_LANGUAGES)
+  const requestedLanguages = Object.entries(CODE_LANGUAGES)
     .filter(([, pattern]) => pattern.test(task.request))
     .map(([name]) => name)
   const { blocks } = splitFences(output.raw)
-  if (wanted.length !== 1 || blocks.length === 0) return notApplicable
+  if (requestedLanguages.length !== 1 || blocks.length === 0) return notApplicable
   const isKin = (a: string, b: string) =>
     a === b ||
     (['javascript', 'typescript', 'html', 'css'].includes(a) && ['javascript', 'typescript', 'html', 'css'].includes(b))
@@ -738,14 +738,14 @@ function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
     .map((block) => TAGS[block.language] ?? (block.language || guessCodeLanguage(block.code) || ''))
     .filter((tag) => Object.hasOwn(CODE_LANGUAGES, tag))
   if (tags.length === 0) return notApplicable
-  return tags.some((tag) => isKin(tag, wanted[0]!)) ||
-    wanted[0] === 'sql' ||
-    wanted[0] === 'html' ||
-    (wanted[0] === 'css' && tags.includes('html'))
+  return tags.some((tag) => isKin(tag, requestedLanguages[0]!)) ||
+    requestedLanguages[0] === 'sql' ||
+    requestedLanguages[0] === 'html' ||
+    (requestedLanguages[0] === 'css' && tags.includes('html'))
     ? passed
-    : wanted[0] === 'bash' && tags.includes('yaml')
+    : requestedLanguages[0] === 'bash' && tags.includes('yaml')
       ? passed
-      : failed(`The code is not in ${wanted[0]}.`)
+      : failed(`The code is not in ${requestedLanguages[0]}.`)
 }
 
 const guessCodeLanguage = (code: string): string | undefined =>

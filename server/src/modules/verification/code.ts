@@ -282,16 +282,17 @@ const COUNTS: Readonly<Record<string, number>> = { two: 2, three: 3, four: 4, fi
 
 /** "Write four unit tests": at least as many tests or assertions. */
 function checkTestCount(task: ReadTask, output: ReadText): Finding {
-  const wanted =
+  const requestedCount =
     /\b(two|three|four|five|six|seven|eight|[2-9]) (?:\w{1,12} ){0,2}(?:tests?|test cases|cases|assertions)\b/i.exec(
       task.request,
     )?.[1]
-  if (!wanted || !/\btests?\b/i.test(task.request) || !task.agentId.startsWith('coder')) return notApplicable
+  if (!requestedCount || !/\btests?\b/i.test(task.request) || !task.agentId.startsWith('coder')) return notApplicable
   const code = codeOf(output)
   const tests =
     code.match(/\bdef test_?\w{0,60}|\b(?:it|test)\(|@Test\b|\bfunc Test\w{1,60}|#\[test\]|\[Fact\]/g)?.length ?? 0
   const cases = code.match(/\bassert\w{0,30}|\bexpect\(|^[ \t]{2,20}[([{].{1,80}[)\]}],?$/gm)?.length ?? 0
-  return tests + cases === 0 || Math.max(tests, cases) >= (COUNTS[wanted.toLowerCase()] ?? Number(wanted))
+  return tests + cases === 0 ||
+    Math.max(tests, cases) >= (COUNTS[requestedCount.toLowerCase()] ?? Number(requestedCount))
     ? passed
     : failed('There are fewer tests than were asked for.')
 }
@@ -312,13 +313,13 @@ function checkImports(task: ReadTask, output: ReadText): Finding {
 
 /** "The 5 fastest runs": LIMIT 5. */
 function checkLimit(task: ReadTask, output: ReadText): Finding {
-  const wanted =
+  const requestedCount =
     /\b(?:top|first|last|the|only) (\d{1,3}|two|three|four|five|six|seven|eight|ten) (?:\w{1,12} )?(?:\w{3,12}est|most|latest|rows|results|customers|products|runs|orders|users|records|entries|items)\b|\btop (\d{1,3})\b/i.exec(
       task.request,
     )
   const limit = /\blimit\s{1,4}(\d{1,6})\b|\btop\s?\(?(\d{1,6})\)?|\bfetch first (\d{1,6})/i.exec(codeOf(output))
-  if (!wanted || !limit || !/\bsql\b|\bquery\b|\bschema\b|\btable\b/i.test(task.full.raw)) return notApplicable
-  const count = wanted[1] ?? wanted[2]!
+  if (!requestedCount || !limit || !/\bsql\b|\bquery\b|\bschema\b|\btable\b/i.test(task.full.raw)) return notApplicable
+  const count = requestedCount[1] ?? requestedCount[2]!
   const expected = COUNTS[count.toLowerCase()] ?? Number(count)
   return !Number.isFinite(expected) || Number(limit[1] ?? limit[2] ?? limit[3]) === expected
     ? passed

@@ -37,11 +37,14 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
     task.is.extraction
   )
     return notApplicable
-  const given = readNumbers(text, { words: true })
-  const base = [...new Set(given.flatMap(({ values }) => values.slice(0, 2)).map(Math.abs))].slice(0, MAX_BASE + 1)
-  if (given.length < 2 || base.length < 2 || base.length > MAX_BASE) return notApplicable
+  const taskNumbers = readNumbers(text, { words: true })
+  const base = [...new Set(taskNumbers.flatMap(({ values }) => values.slice(0, 2)).map(Math.abs))].slice(
+    0,
+    MAX_BASE + 1,
+  )
+  if (taskNumbers.length < 2 || base.length < 2 || base.length > MAX_BASE) return notApplicable
   const isGiven = (number: TextNumber) =>
-    given.some(({ values }) => values.some((value) => standsFor(number, value))) || text.includes(number.text)
+    taskNumbers.some(({ values }) => values.some((value) => standsFor(number, value))) || text.includes(number.text)
   const candidates = answer.numbers.filter(
     (number) =>
       !number.isWord &&
@@ -65,24 +68,24 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
   ]
   // Of two figures alone nearly every number follows in two steps.
   const twice =
-    given.length <= 2
+    taskNumbers.length <= 2
       ? productsOf(base, constants)
-      : combineTwice(base, [...new Set([...base, ...constants])].slice(0, MAX_BASE + 4), given)
-  const seen = [...new Set([...base, ...constants])]
+      : combineTwice(base, [...new Set([...base, ...constants])].slice(0, MAX_BASE + 4), taskNumbers)
+  const derivedValues = [...new Set([...base, ...constants])]
   const computed: number[] = []
   const totals = datasetsOf(task).flatMap((values) => [sumOf(values), sumOf(values) / values.length])
   // What follows from small figures of the answer ("8 legs each") and from what was found to follow, in any order.
-  for (const { values } of answer.numbers) if (Math.abs(values[0]!) < SMALL) seen.push(Math.abs(values[0]!))
+  for (const { values } of answer.numbers) if (Math.abs(values[0]!) < SMALL) derivedValues.push(Math.abs(values[0]!))
   let open = candidates
   while (open.length > 0) {
-    const once = combinations(seen.slice(0, MAX_SEEN), seen.slice(0, MAX_SEEN))
+    const once = combinations(derivedValues.slice(0, MAX_SEEN), derivedValues.slice(0, MAX_SEEN))
     const lists = [once, twice, totals, windowSums(computed)]
     const isOpen = (number: TextNumber) =>
       !lists.some((values) => values.some((value) => standsFor(number, value) || isPercentOf(number, value)))
     const left = open.filter(isOpen)
     if (left.length === open.length) return failed(`${left[0]!.text} does not follow from the figures given.`)
     for (const number of open) if (!left.includes(number)) computed.push(Math.abs(number.values[0]!))
-    seen.push(...computed)
+    derivedValues.push(...computed)
     open = left
   }
   return passed
@@ -127,9 +130,13 @@ function combinations(left: readonly number[], right: readonly number[]): number
 }
 
 /** Two operations one after the other, sums of products, and the sum and the mean of all. */
-function combineTwice(base: readonly number[], others: readonly number[], given: readonly TextNumber[]): number[] {
+function combineTwice(
+  base: readonly number[],
+  others: readonly number[],
+  taskNumbers: readonly TextNumber[],
+): number[] {
   const once = [...new Set(combinations(base, others).map((value) => Math.round(value * 1e6) / 1e6))]
-  const all = given.map(({ values }) => values[0]!)
+  const all = taskNumbers.map(({ values }) => values[0]!)
   const products: number[] = []
   for (let i = 0; i + 1 < all.length; i += 2) products.push(all[i]! * all[i + 1]!)
   spendSteps(once.length * others.length * 8)

@@ -33,31 +33,31 @@ const NUMBERED =
 /** An answer that is still a form. */
 export function findFiller(task: ReadTask, output: ReadText): Finding {
   if (task.is.template || task.isVague || task.lacksMaterial) return notApplicable
-  const given = [task.full.raw, ...task.context].join('\n')
+  const taskText = [task.full.raw, ...task.context].join('\n')
   const { prose } = splitFences(output.raw)
   const isCode = task.agentId.startsWith('coder')
   for (const [index, sign] of SIGNS.entries()) {
     const text = isCode ? output.raw : prose.replace(/`[^`\n]{1,300}`/g, ' ')
     const match = sign.exec(text)
     // Code may have empty names and headings of Markdown.
-    if (!match || given.toLowerCase().includes(match[0].trim().toLowerCase())) continue
+    if (!match || taskText.toLowerCase().includes(match[0].trim().toLowerCase())) continue
     if (isCode && (index < 2 || index === 6)) continue
     // A path to be replaced is no fault where the task gives none.
-    if (match[0].startsWith('/path') && !given.includes('/')) continue
+    if (match[0].startsWith('/path') && !taskText.includes('/')) continue
     return failed('It leaves a place to be filled in.')
   }
   if (
     /^(?:writer|support|comedian|strategist|researcher)/.test(task.agentId) &&
     PEOPLE.test(prose) &&
-    !PEOPLE.test(given)
+    !PEOPLE.test(taskText)
   )
     return failed('It has the name of nobody.')
-  if (output.words.filter((word) => LATIN.has(word)).length >= 4 && !/\b(?:latin|lorem|ipsum)\b/i.test(given))
+  if (output.words.filter((word) => LATIN.has(word)).length >= 4 && !/\b(?:latin|lorem|ipsum)\b/i.test(taskText))
     return failed('It contains filler text.')
   const numbered = new Set(
     [...prose.matchAll(NUMBERED)]
       .map(([text]) => text.toLowerCase())
-      .filter((text) => !given.toLowerCase().includes(text)),
+      .filter((text) => !taskText.toLowerCase().includes(text)),
   )
   if (numbered.size >= 2 && output.words.length <= 60 && !task.agentId.startsWith('comedian'))
     return failed('It names its parts and says nothing about them.')

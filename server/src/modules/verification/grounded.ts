@@ -523,11 +523,11 @@ function bindingsOf(text: string, separators: RegExp): Binding[] {
 /** A figure that the source gives to one name stands with another; and what one does in the source the other does in the answer. */
 function checkBindings(task: ReadTask, output: ReadText, source: string): Finding {
   if (task.is.translation || task.is.creative || task.code) return notApplicable
-  const given = bindingsOf(source, /[.;\n,"“”]/)
+  const sourceValues = bindingsOf(source, /[.;\n,"“”]/)
   const written = bindingsOf(output.raw, /[.;\n]/)
   const conflict = written.find(({ name, noun, value }) => {
-    const own = given.filter((binding) => binding.name === name && binding.noun === noun)
-    const others = given.filter((binding) => binding.name !== name && binding.noun === noun)
+    const own = sourceValues.filter((binding) => binding.name === name && binding.noun === noun)
+    const others = sourceValues.filter((binding) => binding.name !== name && binding.noun === noun)
     return (
       own.length > 0 &&
       own.every((binding) => binding.value !== value) &&
@@ -566,9 +566,9 @@ function actionsOf(text: string): Action[] {
 }
 
 /** Two names have changed their places: each does in the answer what only the other does in the source. */
-function findSwap(given: readonly Action[], written: readonly Action[]): boolean {
-  const doers = (verb: string) => new Set(given.filter((action) => action.verb === verb).map(({ name }) => name))
-  const isKnown = (name: string) => given.some((action) => action.name === name)
+function findSwap(sourceValues: readonly Action[], written: readonly Action[]): boolean {
+  const doers = (verb: string) => new Set(sourceValues.filter((action) => action.verb === verb).map(({ name }) => name))
+  const isKnown = (name: string) => sourceValues.some((action) => action.name === name)
   return written.some(({ name, verb }) => {
     const names = doers(verb)
     return names.size === 1 && !names.has(name) && isKnown(name)
@@ -579,12 +579,12 @@ function findSwap(given: readonly Action[], written: readonly Action[]): boolean
 function checkSwappedDigits(task: ReadTask, output: ReadText, source: string): Finding {
   if (!/^(?:writer|support|researcher|comedian)/.test(task.agentId) || task.is.translation || isComputing(task))
     return notApplicable
-  const given = readNumbers(source).filter(({ text }) => /^\d{3,}$/.test(text))
+  const sourceValues = readNumbers(source).filter(({ text }) => /^\d{3,}$/.test(text))
   const swapped = readNumbers(output.raw).find(
     ({ text }) =>
       /^\d{3,}$/.test(text) &&
       !source.includes(text) &&
-      given.some(
+      sourceValues.some(
         (other) =>
           other.text.length === text.length && sorted(other.text) === sorted(text) && !output.raw.includes(other.text),
       ),
@@ -604,8 +604,8 @@ function checkChineseDays(task: ReadTask, output: ReadText, source: string): Fin
         .slice(0, 40)
         .map((match) => match[1] ?? match[2]!),
     )
-  const given = daysIn(source)
-  if (given.size === 0 || task.is.translation) return notApplicable
-  const strange = [...daysIn(output.raw)].some((day) => !given.has(day))
-  return strange && given.size <= 2 ? failed('It names another day than the text given.') : passed
+  const sourceValues = daysIn(source)
+  if (sourceValues.size === 0 || task.is.translation) return notApplicable
+  const strange = [...daysIn(output.raw)].some((day) => !sourceValues.has(day))
+  return strange && sourceValues.size <= 2 ? failed('It names another day than the text given.') : passed
 }

@@ -521,16 +521,16 @@ function checkWordCount(task: ReadTask, output: ReadText): Finding {
     (request.includes(':') ? request.slice(request.indexOf(':') + 1).trim() : '')
   if (!quoted || !/\bhow many|\bcount\b|\bnumber of\b|\bwie (?:viele|oft)\b|\bcombien\b/i.test(request))
     return notApplicable
-  const asked = request.replace(quoted, ' ')
+  const unquotedRequest = request.replace(quoted, ' ')
   const letter =
     /\b(?:letter|buchstabe|lettre|letra|character)s? ["'“‘]?(\p{L})["'”’]?(?=\s|$|\?)|["'“‘](\p{L})["'”’]s?\b/iu.exec(
-      asked,
+      unquotedRequest,
     )
-  const expected = /\b(?:many|of|the|viele|de) (?:words|wörter|mots)\b/i.test(asked)
+  const expected = /\b(?:many|of|the|viele|de) (?:words|wörter|mots)\b/i.test(unquotedRequest)
     ? wordsOf(quoted).length
     : letter
       ? [...quoted.toLowerCase()].filter((character) => character === (letter[1] ?? letter[2])!.toLowerCase()).length
-      : /\bvowels\b/i.test(asked)
+      : /\bvowels\b/i.test(unquotedRequest)
         ? (quoted.match(/[aeiou]/gi) ?? []).length
         : undefined
   if (expected === undefined) return notApplicable

@@ -55,8 +55,8 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
   else if (product) value = readNumbers(product[1]!)[0]!.values[0]! * readNumbers(product[2]!)[0]!.values[0]!
   else if (root) value = Math.sqrt(readNumbers(root[1]!)[0]!.values[0]!)
   else {
-    const found = /[\d(][\d\s.,()+*/×÷x^−-]{2,80}/.exec(text)
-    const expression = found ? parseExpression(found[0], 'start') : undefined
+    const match = /[\d(][\d\s.,()+*/×÷x^−-]{2,80}/.exec(text)
+    const expression = match ? parseExpression(match[0], 'start') : undefined
     // A range ("40-60"), a date or a telephone number is no calculation.
     const isCalculation =
       expression &&
@@ -294,12 +294,12 @@ const LISTED =
   /\d\s?(?:%|[€$£]|\p{L}{1,12})?\s?(?:,|;|\/|\n|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d[\d.,]{0,12}\s?(?:%|[€$£]|円|元|\p{L}{1,12})?\s?(?:,|;|\/|\n|、|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d|\b(?:of|von|de|di) [$€£]?\d[\d.,]{0,12} (?:and|und|et|y|e) [$€£]?\d/iu
 
 function checkStatistics(task: ReadTask, answer: Answer): Finding {
-  const wanted = STATISTICS.filter(
+  const statistics = STATISTICS.filter(
     ([, pattern]) =>
       pattern.test(task.request) || (pattern === STATISTICS[0]![1] && /\bgive the total\b/i.test(task.full.raw)),
   )
   if (
-    wanted.length === 0 ||
+    statistics.length === 0 ||
     task.code ||
     /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|per \d+|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
@@ -318,7 +318,7 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
     return notApplicable
   const claims = withoutRestated(answer, datasets)
   if (claims.numbers.length === 0) return notApplicable
-  for (const [name, , compute] of wanted) {
+  for (const [name, , compute] of statistics) {
     // "max 8 words" and "the largest customers" ask for no statistic.
     if (
       (name === 'smallest' || name === 'largest') &&
