@@ -1,30 +1,14 @@
 import { useMutation } from '@tanstack/react-query'
-import type { ComponentType } from 'react'
+import { Suspense } from 'react'
 import { CopyButton } from '../components/copy-button.tsx'
 import { NotFoundCard } from '../components/not-found.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Badge, Card, ErrorMessage, Id, MutedText, PageTitle } from '../components/ui.tsx'
 import { type Route, routeHref } from '../route.ts'
-import { AlertsSection } from './alerts-section.tsx'
-import { AnalyticsSection } from './analytics-section.tsx'
-import { ApprovalsSection } from './approvals-section.tsx'
-import { ControlTowerSection } from './control-tower-section.tsx'
-import { LimitsSection } from './limits-section.tsx'
-import { RunsSection } from './runs-section.tsx'
 import type { SectionProps } from './section-props.ts'
+import { sections } from './sections.ts'
 import { signOut, useSession } from './sign-in.ts'
 import { SignInForm } from './sign-in-form.tsx'
-import { WebhooksSection } from './webhooks-section.tsx'
-
-const sections: { name: string; title: string; Section: ComponentType<SectionProps> }[] = [
-  { name: 'tower', title: 'Control tower', Section: ControlTowerSection },
-  { name: 'runs', title: 'Runs', Section: RunsSection },
-  { name: 'approvals', title: 'Approvals', Section: ApprovalsSection },
-  { name: 'limits', title: 'Budgets and policies', Section: LimitsSection },
-  { name: 'analytics', title: 'Analytics', Section: AnalyticsSection },
-  { name: 'webhooks', title: 'Webhooks', Section: WebhooksSection },
-  { name: 'alerts', title: 'Alerts', Section: AlertsSection },
-]
 
 export function AccountPage({ route }: { route: Route }) {
   const session = useSession()
@@ -79,7 +63,9 @@ function SignedIn({ me, route }: SectionProps) {
           </a>
         ))}
       </nav>
-      {section ? <section.Section me={me} route={route} /> : <NotFoundCard address={`account/${sectionName}`} />}
+      <Suspense fallback={<MutedText>Loading…</MutedText>}>
+        {section ? <section.Section me={me} route={route} /> : <NotFoundCard address={`account/${sectionName}`} />}
+      </Suspense>
     </>
   )
 }

@@ -1,6 +1,7 @@
 import type { ApiRequest, ApiResponse } from '@countersign/sdk'
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api, useLanes } from '../api.ts'
 import { Field, FilterForm, Select } from '../components/form-fields.tsx'
 import { QueryResult } from '../components/query-result.tsx'
@@ -13,7 +14,6 @@ import { formatCount, formatUsdc, NO_VALUE } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
 import { outcomeTones } from './run-outcomes.ts'
 import { RunPage } from './run-page.tsx'
-import type { SectionProps } from './section-props.ts'
 
 type Run = ApiResponse<'/api/runs', 'get'>['runs'][number]
 type Query = NonNullable<ApiRequest<'/api/runs', 'get'>['query']>

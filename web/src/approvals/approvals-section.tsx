@@ -1,6 +1,8 @@
 import type { ApiRequest } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
+import { mayControl } from '../account/permissions.ts'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { useAction } from '../components/action-button.tsx'
 import { FilterForm, Select } from '../components/form-fields.tsx'
@@ -10,8 +12,6 @@ import { Badge, Card, DescriptionList, ErrorMessage, Id, MutedText, Timestamp, t
 import { formatUsdc } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
 import { type Approval, type Decision, toDecisionBody, toRiskFacts } from './approval-decision.ts'
-import { mayControl } from './permissions.ts'
-import type { SectionProps } from './section-props.ts'
 
 type Query = NonNullable<ApiRequest<'/api/approvals', 'get'>['query']>
 

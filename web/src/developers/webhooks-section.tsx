@@ -1,6 +1,8 @@
 import type { ApiResponse } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { mayControl } from '../account/permissions.ts'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { Pager, usePagination } from '../components/pagination.tsx'
@@ -8,8 +10,6 @@ import { QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, Id, Timestamp } from '../components/ui.tsx'
 import { formatMilliseconds, NO_VALUE } from '../format.ts'
-import { mayControl } from './permissions.ts'
-import type { SectionProps } from './section-props.ts'
 import { describeWebhookState, type Webhook } from './webhook-state.ts'
 
 type Delivery = ApiResponse<'/api/webhooks/{id}/deliveries', 'get'>['deliveries'][number]

@@ -1,6 +1,7 @@
 import type { ApiRequest, ApiResponse } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { Chart } from '../components/chart.tsx'
 import { FilterForm, Select } from '../components/form-fields.tsx'
@@ -9,7 +10,6 @@ import { Table } from '../components/table.tsx'
 import { Card, StatList, Timestamp } from '../components/ui.tsx'
 import { formatCount, formatMilliseconds, formatPercent, formatUsdc } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
-import type { SectionProps } from './section-props.ts'
 
 type Analytics = ApiResponse<'/api/analytics', 'get'>
 type Window = NonNullable<NonNullable<ApiRequest<'/api/analytics', 'get'>['query']>['window']>

@@ -1,15 +1,15 @@
 import type { Policy } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { mayControl } from '../account/permissions.ts'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { Pager, usePagination } from '../components/pagination.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, Timestamp } from '../components/ui.tsx'
-import { mayControl } from './permissions.ts'
-import type { Me } from './sign-in.ts'
 
-export function PoliciesCard({ me }: { me: Me }) {
+export function PoliciesSection({ me }: SectionProps) {
   const pagination = usePagination('')
   const policies = useQuery({
     queryKey: [ACCOUNT_KEY, 'policies', pagination.cursor],

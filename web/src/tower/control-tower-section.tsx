@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { FormEvent } from 'react'
+import { mayControl } from '../account/permissions.ts'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api, useLanes } from '../api.ts'
 import { ActionButton, useAction } from '../components/action-button.tsx'
 import { Field } from '../components/form-fields.tsx'
@@ -9,8 +11,6 @@ import { Badge, Card, ErrorMessage, MutedText, StatList, Timestamp } from '../co
 import { formatUsdc } from '../format.ts'
 import { AlertRows } from './alerts-section.tsx'
 import { type ControlTower, toStats } from './control-tower-stats.tsx'
-import { mayControl } from './permissions.ts'
-import type { SectionProps } from './section-props.ts'
 
 export function ControlTowerSection({ me }: SectionProps) {
   const tower = useQuery({ queryKey: [ACCOUNT_KEY, 'tower'], queryFn: () => api.get('/api/control-tower') })

@@ -1,5 +1,7 @@
 import type { ApiRequest, ApiResponse } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { mayControl } from '../account/permissions.ts'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { ActionButton } from '../components/action-button.tsx'
 import { FilterForm, Select } from '../components/form-fields.tsx'
@@ -8,8 +10,6 @@ import { QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, MutedText, Timestamp, type Tone } from '../components/ui.tsx'
 import { navigate, routeHref } from '../route.ts'
-import { mayControl } from './permissions.ts'
-import type { SectionProps } from './section-props.ts'
 
 type Alert = ApiResponse<'/api/control-tower', 'get'>['alerts'][number]
 type Query = NonNullable<ApiRequest<'/api/predictive/alerts', 'get'>['query']>

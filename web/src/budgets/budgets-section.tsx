@@ -1,6 +1,8 @@
 import type { Budget } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
+import { mayControl } from '../account/permissions.ts'
+import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { useAction } from '../components/action-button.tsx'
 import { Field, Select } from '../components/form-fields.tsx'
@@ -9,14 +11,12 @@ import { type Column, Table } from '../components/table.tsx'
 import { Card, ErrorMessage, Timestamp } from '../components/ui.tsx'
 import { formatUsdc, NO_VALUE } from '../format.ts'
 import { type BudgetScope, type BudgetUpdate, toBudgetUpdate } from './budget-update.ts'
-import { mayControl } from './permissions.ts'
-import type { Me } from './sign-in.ts'
 
 const scopes = ['tenant', 'agent', 'session', 'mandate'] as const satisfies readonly BudgetScope[]
 const windows = ['day', 'week', 'month', 'total', 'run'] as const satisfies readonly BudgetUpdate['window'][]
 const breachActions = ['block', 'downgrade', 'review'] as const satisfies readonly BudgetUpdate['on_breach'][]
 
-export function BudgetsCard({ me }: { me: Me }) {
+export function BudgetsSection({ me }: SectionProps) {
   const budgets = useQuery({ queryKey: [ACCOUNT_KEY, 'budgets'], queryFn: () => api.get('/api/budgets') })
   return (
     <Card title="Budgets">

@@ -1,0 +1,50 @@
+import { type ComponentType, lazy } from 'react'
+import type { SectionProps } from './section-props.ts'
+
+export type Section = { name: string; title: string; Section: ComponentType<SectionProps> }
+
+/** The pages of an account by what they are for. Each is loaded when it is first opened. */
+export const sectionGroups: { title: string; sections: Section[] }[] = [
+  {
+    title: 'Watch',
+    sections: [
+      section(
+        'tower',
+        'Control tower',
+        async () => (await import('../tower/control-tower-section.tsx')).ControlTowerSection,
+      ),
+      section('runs', 'Runs', async () => (await import('../runs/runs-section.tsx')).RunsSection),
+      section(
+        'approvals',
+        'Approvals',
+        async () => (await import('../approvals/approvals-section.tsx')).ApprovalsSection,
+      ),
+      section('alerts', 'Alerts', async () => (await import('../tower/alerts-section.tsx')).AlertsSection),
+    ],
+  },
+  {
+    title: 'Govern',
+    sections: [
+      section('policies', 'Policies', async () => (await import('../policies/policies-section.tsx')).PoliciesSection),
+      section('budgets', 'Budgets', async () => (await import('../budgets/budgets-section.tsx')).BudgetsSection),
+    ],
+  },
+  {
+    title: 'Money',
+    sections: [
+      section('analytics', 'Analytics', async () => (await import('../money/analytics-section.tsx')).AnalyticsSection),
+    ],
+  },
+  {
+    title: 'Developers',
+    sections: [
+      section('webhooks', 'Webhooks', async () => (await import('../developers/webhooks-section.tsx')).WebhooksSection),
+    ],
+  },
+]
+
+export const sections = sectionGroups.flatMap((group) => group.sections)
+
+function section(name: string, title: string, load: () => Promise<ComponentType<SectionProps>>): Section {
+  return { name, title, Section: lazy(async () => ({ default: await load() })) }
+}
