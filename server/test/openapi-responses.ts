@@ -10,10 +10,11 @@ type Schema = {
   anyOf?: Schema[]
   allOf?: Schema[]
 }
-type Operation = { responses: Record<string, { content?: Record<string, { schema?: Schema }> }> }
+type Response = { content?: Record<string, { schema?: Schema }> }
+type Operation = { responses: Record<string, Response & { $ref?: string }> }
 export type OpenApiDocument = {
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema> }
+  components: { schemas: Record<string, Schema>; responses?: Record<string, Response> }
 }
 type TestResponse = { status: number; headers: Headers; text: string; body: unknown }
 
@@ -43,14 +44,19 @@ export function createResponseChecker(document: OpenApiDocument) {
     )
     if (!match) return [`${method} ${pathname} is not described`]
     const label = `${method} ${match.path} ${response.status}`
-    const responseObject = document.paths[match.path]![name]!.responses[response.status]
+    const described = document.paths[match.path]![name]!.responses[response.status]
+    const shared = described?.$ref?.split('/').at(-1)
+    const responseObject = shared ? document.components.responses![shared] : described
     if (!responseObject) return [`${label} is not described: ${response.text.slice(0, 200)}`]
     if (response.text === '') return []
     const type = response.headers.get('content-type')!.split(';')[0]!
     const schema = responseObject.content?.[type]?.schema
     if (!schema) return [`${label} is not described as ${type}`]
     if (type !== 'application/json') return []
-    const keys = ['paths', match.path, name, 'responses', String(response.status), 'content', type, 'schema']
+    const place = shared
+      ? ['components', 'responses', shared]
+      : ['paths', match.path, name, 'responses', String(response.status)]
+    const keys = [...place, 'content', type, 'schema']
     const valid = compile(`description#/${keys.map(escapeKey).join('/')}`)
     if (!valid(response.body))
       return valid.errors!.slice(0, 3).map(({ instancePath, message }) => `${label}: ${instancePath} ${message}`)

@@ -80,7 +80,40 @@ export function completeDocument(document: OpenApiDocument, data: DocumentData):
   const tags = Object.entries(data.tags)
     .filter(([name]) => used.has(name))
     .map(([name, description]) => ({ name, description }))
-  return { ...document, tags }
+  const responses = shareErrorResponses(operations)
+  return { ...document, components: { ...document.components, responses }, tags }
+}
+
+const errorNames: Record<string, string> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  413: 'TooLarge',
+  415: 'NotJson',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'Unavailable',
+}
+
+/** Replaces the answer of an error that most operations have by a reference to it: repeated, they were a quarter of the document. */
+function shareErrorResponses(operations: Operation[]): Record<string, Response> {
+  const shared: Record<string, Response> = {}
+  for (const [status, name] of Object.entries(errorNames)) {
+    const texts = operations.flatMap(({ responses }) => (responses[status] ? [JSON.stringify(responses[status])] : []))
+    const common = mostFrequent(texts)
+    if (common === undefined) continue
+    shared[name] = JSON.parse(common) as Response
+    for (const { responses } of operations)
+      if (JSON.stringify(responses[status]) === common)
+        responses[status] = { $ref: `#/components/responses/${name}` } as Response
+  }
+  return shared
+}
+
+function mostFrequent(texts: string[]): string | undefined {
+  const counts = Map.groupBy(texts, (text) => text)
+  return [...counts].sort(([, a], [, b]) => b.length - a.length)[0]?.[0]
 }
 
 function describeHeaders(operation: Operation, resolve: (schema: Json) => Json) {

@@ -40,6 +40,7 @@ export type Parameter = {
 type Media = Record<string, { schema?: Schema; example?: unknown }>
 
 export type Response = {
+  $ref?: string
   description?: string
   content?: Media
   headers?: Record<string, { description?: string; schema?: Schema }>
@@ -64,7 +65,11 @@ export type OpenApi = {
   info: { title: string; version: string; description: string; 'x-guidance'?: string }
   tags?: { name: string; description: string }[]
   paths: Record<string, Record<string, OperationObject>>
-  components: { schemas?: Record<string, Schema>; securitySchemes?: Record<string, SecurityScheme> }
+  components: {
+    schemas?: Record<string, Schema>
+    responses?: Record<string, Response>
+    securitySchemes?: Record<string, SecurityScheme>
+  }
 }
 
 export type Operation = OperationObject & { method: string; path: string; tag: string }
@@ -90,9 +95,14 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
 export function readApiDescription(document: OpenApi) {
   const schemas = document.components.schemas ?? {}
+  const resolveResponse = (response: Response): Response =>
+    response.$ref ? document.components.responses![response.$ref.split('/').at(-1)!]! : response
   const operations: Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
     METHODS.filter((method) => item[method]).map((method) => ({
       ...item[method]!,
+      responses: Object.fromEntries(
+        Object.entries(item[method]!.responses).map(([status, response]) => [status, resolveResponse(response)]),
+      ),
       method,
       path,
       tag: item[method]!.tags?.[0] ?? 'Other',
