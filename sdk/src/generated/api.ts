@@ -6230,7 +6230,7 @@ export interface components {
                 /** @description The spender, team, tag (`name=value`) or merchant that the policy is for. */
                 identity_id?: string;
             };
-            /** @description The policy that the draft replaces; when absent, the draft is added to the existing policies. */
+            /** @description The policy that the draft replaces; when absent, the draft is added to the existing policies. A draft with `identity_type` `api_key` and without `api_key` keeps the key of that policy. */
             replaces?: string;
             /** Format: date-time */
             since?: string;
@@ -9422,6 +9422,8 @@ export interface operations {
                 tag?: string;
                 min_usdc?: number;
                 max_usdc?: number;
+                /** @description What was allowed under this mandate. */
+                mandate_id?: string;
             };
             header?: never;
             path?: never;
@@ -14902,6 +14904,8 @@ export interface operations {
                 cursor?: string;
                 outcome?: "blocked" | "rejected" | "review_required";
                 agent_id?: string;
+                /** @description The decisions about one run or pre-authorised payment. */
+                run_id?: string;
             };
             header?: never;
             path?: never;

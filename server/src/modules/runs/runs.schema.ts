@@ -489,6 +489,9 @@ export const RunsQuery = Type.Object(
     ),
     min_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9 })),
     max_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9 })),
+    mandate_id: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 80, description: 'What was allowed under this mandate.' }),
+    ),
   },
   { additionalProperties: false },
 )

@@ -328,6 +328,7 @@ export type RunsQuery = {
   tag?: string
   min_usdc?: number
   max_usdc?: number
+  mandate_id?: string
 }
 
 /** A bound that lies between two prices includes neither more nor less than what it says. */
@@ -339,6 +340,10 @@ function hasTag(tag: string) {
   if (colon < 0) return sql<boolean>`jsonb_exists(tags, ${tag})`
   return sql<boolean>`tags->>${tag.slice(0, colon)}::text = ${tag.slice(colon + 1)}`
 }
+
+const isUnderMandate = (mandateId: string) => sql<boolean>`(
+  exists (select from runs where runs.id = run_history.id and runs.tenant_id = run_history.tenant_id and runs.terms#>>'{ruling,mandate_id}' = ${mandateId})
+  or exists (select from preauths where preauths.run_id = run_history.id and preauths.tenant_id = run_history.tenant_id and preauths.mandate_id = ${mandateId}))`
 
 export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
   let select = tx.selectFrom('run_history').selectAll().where('tenant_id', '=', tenantId)
@@ -353,6 +358,7 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
   if (query.tag !== undefined) select = select.where(hasTag(query.tag))
   if (query.min_usdc !== undefined) select = select.where('price_micro', '>=', roundMicro(query.min_usdc, Math.ceil))
   if (query.max_usdc !== undefined) select = select.where('price_micro', '<=', roundMicro(query.max_usdc, Math.floor))
+  if (query.mandate_id !== undefined) select = select.where(isUnderMandate(query.mandate_id))
   return select
     .orderBy('id', 'desc')
     .limit(query.limit + 1)

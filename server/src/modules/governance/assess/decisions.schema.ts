@@ -41,6 +41,13 @@ export const DecisionsQuery = Type.Object(
     cursor: cursorParameter('dec'),
     outcome: Type.Optional(oneOf(['blocked', 'rejected', 'review_required'])),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
+    run_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 80,
+        description: 'The decisions about one run or pre-authorised payment.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )

@@ -14,7 +14,7 @@ type DecisionRow = Omit<Selectable<DecisionsTable>, 'tenant_id' | 'results' | 't
   trace: RuleResult[]
   self_approved: boolean
 }
-export type DecisionsQuery = { limit?: number; cursor?: string; outcome?: string; agent_id?: string }
+export type DecisionsQuery = { limit?: number; cursor?: string; outcome?: string; agent_id?: string; run_id?: string }
 
 export type Decisions = ReturnType<typeof createDecisions>
 
@@ -26,6 +26,7 @@ export function createDecisions({ db }: { db: Db }) {
         let select = selectDecisions(db, tenant.tenantId)
         if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
         if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
+        if (query.run_id !== undefined) select = select.where('run_id', '=', query.run_id)
         const cursor = after?.id ?? query.cursor
         if (cursor !== undefined) select = select.where('id', '<', cursor)
         return select.orderBy('id', 'desc').limit(count).execute()

@@ -136,7 +136,8 @@ export const SimulateRequest = Type.Object(
     replaces: Type.Optional(
       Type.String({
         maxLength: 80,
-        description: 'The policy that the draft replaces; when absent, the draft is added to the existing policies.',
+        description:
+          'The policy that the draft replaces; when absent, the draft is added to the existing policies. A draft with `identity_type` `api_key` and without `api_key` keeps the key of that policy.',
       }),
     ),
     since: Type.Optional(Type.String({ format: 'date-time' })),

@@ -4,7 +4,7 @@ import { usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
 import { readLineage } from '../../tenants/key-lineage.ts'
 import { contentHash, type Policy, type PolicyContent } from './evaluate-policy.ts'
-import { findPolicy } from './policies.store.ts'
+import { findPolicy, type PolicyRow } from './policies.store.ts'
 import type { PolicyInput } from './policies.ts'
 import { keysBoundBy, readKeys } from './rules-cache.store.ts'
 import { readPastDecisions, type ServicePayee } from './simulate.store.ts'
@@ -18,10 +18,10 @@ const DEFAULT_LIMIT = 1_000
 
 /** Replays a draft policy over the tenant's past decisions and reports what would have changed. */
 export const createSimulate = (deps: SimulateDeps) => async (tenant: TenantCaller, input: SimulateInput) => {
-  const content = await deps.draft(tenant, input.policy)
   const replaces = input.replaces ?? null
-  if (replaces !== null && !(await findPolicy(deps.db, tenant.tenantId, replaces)))
-    throw invalid(`There is no policy '${replaces}'.`)
+  const replacedPolicy = replaces === null ? undefined : await findPolicy(deps.db, tenant.tenantId, replaces)
+  if (replaces !== null && !replacedPolicy) throw invalid(`There is no policy '${replaces}'.`)
+  const content = await readDraft(deps, tenant, input.policy, replacedPolicy)
   const [since, until] = [input.since, input.until].map((time) => (time === undefined ? undefined : new Date(time)))
   if (since && until && since > until) throw invalid('body/since is after body/until.')
   const keyIds =
@@ -54,6 +54,25 @@ export const createSimulate = (deps: SimulateDeps) => async (tenant: TenantCalle
     ...summarize(replayedDecisions),
     assumptions,
     results: replayedDecisions.map((decision) => toSimulationResult(decision, replaces)),
+  }
+}
+
+/** Nobody can send the key of a policy again, so a draft without one keeps the key of the policy that it replaces. */
+async function readDraft(
+  deps: Pick<SimulateDeps, 'draft'>,
+  tenant: TenantCaller,
+  input: PolicyInput,
+  replacedPolicy: PolicyRow | undefined,
+): Promise<PolicyContent> {
+  const keepsKey =
+    replacedPolicy?.identity_type === 'api_key' && input.identity_type === 'api_key' && input.api_key === undefined
+  if (!keepsKey) return deps.draft(tenant, input)
+  const content = await deps.draft(tenant, { ...input, identity_type: 'tenant' })
+  return {
+    ...content,
+    identity_type: 'api_key',
+    key_id: replacedPolicy.key_id,
+    key_prefix: replacedPolicy.key_prefix,
   }
 }
 
