@@ -1,8 +1,9 @@
 import { QueryClientProvider } from '@tanstack/react-query'
+import { createHashHistory, RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { jwksQuery, queryClient } from './api.ts'
-import { App } from './app.tsx'
+import { createAppRouter } from './router.tsx'
 import { applyTheme, readTheme } from './theme.ts'
 import './style.css'
 
@@ -10,10 +11,12 @@ applyTheme(readTheme())
 
 void queryClient.prefetchQuery(jwksQuery)
 
+const router = createAppRouter(createHashHistory())
+
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>
-      <App />
+      <RouterProvider router={router} />
     </QueryClientProvider>
   </StrictMode>,
 )

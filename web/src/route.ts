@@ -1,10 +1,10 @@
-import { useSyncExternalStore } from 'react'
+import { useMatch } from '@tanstack/react-router'
 
 /** The page shown, as in `#/receipts/rcpt_1?kind=run`. It lives in the URL, so that it can be bookmarked and shared. */
 export type Route = { page: string; segments: string[]; query: URLSearchParams }
 
-export function parseRoute(hash: string): Route {
-  const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?')
+export function parseRoute(address: string): Route {
+  const [path = '', search = ''] = address.replace(/^#?\/?/, '').split('?')
   const [page = '', ...segments] = path.split('/').map(decode)
   return { page, segments: segments.filter((segment) => segment !== ''), query: new URLSearchParams(search) }
 }
@@ -19,14 +19,10 @@ export const navigate = (href: string) => {
   location.hash = href
 }
 
-export const useHash = () =>
-  useSyncExternalStore(
-    (onChange) => {
-      addEventListener('hashchange', onChange)
-      return () => removeEventListener('hashchange', onChange)
-    },
-    () => location.hash,
-  )
+/** The address of the page that asks, also while the next one is still loading. */
+export function useRoute(): Route {
+  return parseRoute(useMatch({ strict: false, select: ({ context }) => (context as { href: string }).href }))
+}
 
 /** A URL typed by hand may contain an incomplete escape; it is then kept as it is. */
 function decode(segment: string): string {

@@ -1,7 +1,8 @@
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
+import { type LazyComponent, lazyComponent } from '../lazy-component.ts'
 import type { SectionProps } from './section-props.ts'
 
-export type Section = { name: string; title: string; Section: ComponentType<SectionProps> }
+export type Section = { name: string; title: string; Section: LazyComponent<SectionProps> }
 
 /** The pages of an account by what they are for. Each is loaded when it is first opened. */
 export const sectionGroups: { title: string; sections: Section[] }[] = [
@@ -46,5 +47,5 @@ export const sectionGroups: { title: string; sections: Section[] }[] = [
 export const sections = sectionGroups.flatMap((group) => group.sections)
 
 function section(name: string, title: string, load: () => Promise<ComponentType<SectionProps>>): Section {
-  return { name, title, Section: lazy(async () => ({ default: await load() })) }
+  return { name, title, Section: lazyComponent(load) }
 }

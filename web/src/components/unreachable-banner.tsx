@@ -13,7 +13,7 @@ export const isUnreachable = () =>
 
 /** One banner for the whole page while the service cannot be reached. */
 export function UnreachableBanner() {
-  const unreachable = useSyncExternalStore(queryCache.subscribe, isUnreachable)
+  const unreachable = useSyncExternalStore(queryCache.subscribe, isUnreachable, isUnreachable)
   return (
     <div className="banner" role="status" hidden={!unreachable}>
       The service is not responding. The page shows the data loaded last; verification still works.

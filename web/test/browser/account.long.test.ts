@@ -55,7 +55,7 @@ test('signing out ends the session in every tab and removes the tenant’s data 
   const [cookie] = await page.context().cookies()
   const secondTab = await page.context().newPage()
   await secondTab.goto(`${service.url}/dashboard#/account`)
-  await secondTab.getByRole('heading', { name: 'Leaving Org' }).waitFor()
+  await secondTab.getByRole('banner').getByText('Leaving Org').waitFor()
 
   await page.getByRole('button', { name: 'Sign out' }).click()
   await waitForText(page, 'Sign in with an API key')
@@ -131,7 +131,7 @@ test('an agent can be frozen and unfrozen, a budget created and changed, a polic
   await waitForText(page, 'No agent is frozen.')
   expect((await write()).status).toBe(402)
 
-  await open('account/limits')
+  await open('account/budgets')
   await page.getByText('Create or update a budget').click()
   const budget = page.getByRole('form', { name: 'Budget' })
   await budget.getByLabel('Name').fill('daily')
@@ -147,6 +147,7 @@ test('an agent can be frozen and unfrozen, a budget created and changed, a polic
   expect((await service.get('/api/budgets', tenant.headers)).body.budgets).toMatchObject([
     { budget_id: 'daily', window: 'day', limit_usdc: 0.7, on_breach: 'block' },
   ])
+  await open('account/policies')
   await page.getByRole('button', { name: 'Switch off' }).click()
   await page.getByRole('button', { name: 'Switch on' }).waitFor()
   expect((await service.get('/api/policies', tenant.headers)).body.policies).toMatchObject([{ status: 'inactive' }])
@@ -191,7 +192,7 @@ test('HTML in stored texts is shown as text on every page', async () => {
     ['account/tower', HTML_INJECTION],
     ['account/runs', 'completed'],
     ['account/approvals', HTML_INJECTION],
-    ['account/limits', HTML_INJECTION],
+    ['account/policies', HTML_INJECTION],
     ['account/analytics', 'Latency p95'],
     ['account/webhooks', '127.0.0.1:9'],
     ['account/alerts', HTML_INJECTION],
@@ -204,8 +205,8 @@ test('HTML in stored texts is shown as text on every page', async () => {
     await waitForText(page, text)
     expect(await page.locator('main img, main script, main iframe').count(), hash).toBe(0)
   }
-  await page.getByRole('link', { name: 'Account' }).click()
-  await page.getByRole('heading', { level: 1, name: `Org ${HTML_INJECTION}` }).waitFor()
+  await page.getByRole('banner').getByText(`Org ${HTML_INJECTION}`).waitFor()
+  expect(await page.locator('header img:not(.brand img)').count()).toBe(0)
   await open('verify')
   await page
     .getByLabel('Receipt or attestation, as JSON')

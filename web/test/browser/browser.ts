@@ -59,7 +59,7 @@ export async function signIn({ page, open }: TestPage, apiKey: string): Promise<
   await open('account')
   await page.getByLabel('API key', { exact: true }).fill(apiKey)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'Control tower' }).waitFor()
 }
 
 /** Waits until the text is visible; options of a closed select do not count. */

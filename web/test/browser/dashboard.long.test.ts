@@ -37,7 +37,8 @@ const accountPages: [part: string, text: string][] = [
   ['tower', 'Spent today'],
   ['runs', 'completed'],
   ['approvals', 'No pending approvals.'],
-  ['limits', 'There are no budgets'],
+  ['budgets', 'There are no budgets'],
+  ['policies', 'There are no policies'],
   ['analytics', 'Latency p95'],
   ['webhooks', 'There are no subscriptions'],
   ['alerts', 'does not include predictive alerts'],
@@ -127,8 +128,10 @@ test('a missing or failing endpoint does not break the rest of the page', async 
   await page.route('**/api/policies*', (route) => route.fulfill(errorResponse(500, 'It broke.')))
   await page.route('**/api/basis/**', (route) => route.fulfill(errorResponse(404, 'There is nothing at this address.')))
   await signIn(testPage, tenant.apiKey)
+  // The address of budgets before they had a page of their own.
   await open('account/limits')
   await waitForText(page, 'Not available on this service.')
+  await open('account/policies')
   await waitForText(page, 'It broke.')
   await page.getByRole('link', { name: 'Runs' }).click()
   await waitForText(page, 'completed')

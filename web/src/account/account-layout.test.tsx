@@ -1,32 +1,39 @@
+import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { beforeEach, expect, test } from 'vitest'
 import { renderHtml, renderText } from '../../test/render.tsx'
 import { ACCOUNT_KEY, queryClient } from '../api.ts'
 import { BudgetsSection } from '../budgets/budgets-section.tsx'
 import { parseRoute } from '../route.ts'
+import { createAppRouter } from '../router.tsx'
 import { AlertsSection } from '../tower/alerts-section.tsx'
 import { ControlTowerSection } from '../tower/control-tower-section.tsx'
-import { AccountPage } from './account-page.tsx'
 import type { SectionProps } from './section-props.ts'
 
 const me = { org_name: 'Acme', email: 'a@example.com', plan: 'free', tenant_id: 'ten_1', scopes: ['read'] }
-const page = (hash: string) => <AccountPage route={parseRoute(hash)} />
+/** The whole page at an address, as a browser first draws it. */
+async function renderPage(address: string, session: unknown): Promise<string> {
+  queryClient.setQueryData(['session'], session)
+  const router = createAppRouter(createMemoryHistory({ initialEntries: [address] }))
+  await router.load()
+  return renderHtml(<RouterProvider router={router} />)
+}
+const textOf = (html: string) => html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
 
 beforeEach(() => queryClient.clear())
 
-test('without a session the page is the sign-in form, whatever the section', () => {
-  queryClient.setQueryData(['session'], null)
-  expect(renderText(page('#/account/runs'))).toContain('Sign in with an API key')
-  expect(renderHtml(page('#/account'))).toContain('type="password"')
+test('without a session every page of the account is the sign-in form', async () => {
+  expect(textOf(await renderPage('/account/runs', null))).toContain('Sign in with an API key')
+  expect(await renderPage('/account/tower', null)).toContain('type="password"')
 })
 
-test('the URL selects the section, without one it is the control tower, and an unknown one says so', () => {
-  queryClient.setQueryData(['session'], me)
-  const currentTab = (hash: string) => /aria-current="page"[^>]*>([^<]*)</.exec(renderHtml(page(hash)))?.[1]
-  expect(currentTab('#/account/approvals')).toBe('Approvals')
-  expect(currentTab('#/account/budgets')).toBe('Budgets')
-  expect(currentTab('#/account')).toBe('Control tower')
-  expect(currentTab('#/account/nowhere')).toBeUndefined()
-  expect(renderText(page('#/account/nowhere'))).toContain('There is no page account/nowhere')
+test('the address selects the page, and an unknown one says so', async () => {
+  const currentLink = (html: string) => /aria-current="page"[^>]*>([^<]*)</.exec(html)?.[1]
+  expect(currentLink(await renderPage('/account/approvals?status=all', me))).toBe('Approvals')
+  expect(currentLink(await renderPage('/account/runs/run_1', me))).toBe('Runs')
+  expect(currentLink(await renderPage('/account/tower', me))).toBe('Control tower')
+  const unknown = await renderPage('/account/nowhere', me)
+  expect(currentLink(unknown)).toBeUndefined()
+  expect(textOf(unknown)).toContain('There is no page account/nowhere')
 })
 
 test('a key without the control scope sees no form to freeze agents or to change budgets', () => {

@@ -1,0 +1,47 @@
+import { Outlet } from '@tanstack/react-router'
+import { createContext, useContext } from 'react'
+import { QueryResult } from '../components/query-result.tsx'
+import { Card, MutedText, PageTitle } from '../components/ui.tsx'
+import { routeHref } from '../route.ts'
+import { type Me, useSession } from './sign-in.ts'
+import { SignInForm } from './sign-in-form.tsx'
+
+const MeContext = createContext<Me | undefined>(undefined)
+
+/** The signed-in tenant; only a page of the account may ask. */
+export function useMe(): Me {
+  const me = useContext(MeContext)
+  if (!me) throw new Error('Nobody is signed in.')
+  return me
+}
+
+/** Around every page of the account: without a session it is the sign-in form, whatever the address. */
+export function AccountLayout() {
+  const session = useSession()
+  return (
+    <QueryResult query={session}>
+      {(me) =>
+        me ? (
+          <MeContext value={me}>
+            <Outlet />
+          </MeContext>
+        ) : (
+          <SignIn />
+        )
+      }
+    </QueryResult>
+  )
+}
+
+const SignIn = () => (
+  <>
+    <PageTitle>Account</PageTitle>
+    <Card title="Sign in with an API key">
+      <SignInForm />
+      <MutedText>
+        The key is exchanged for a session cookie that scripts cannot read, and is not stored in this page. No key yet?{' '}
+        <a href={routeHref(['start'])}>Create an organisation</a>.
+      </MutedText>
+    </Card>
+  </>
+)
