@@ -300,8 +300,9 @@ $$;
 
 -- Closes a pre-authorisation; closing it again is refused.
 -- input: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, settlement_status, asserted_by, check_at?,
---   receipt, receipt_salt?, receipt_counters, holds[], audit, events[]}
+--   receipt, receipt_salt?, receipt_counters, holds[], paid_run_id?, audit, events[]}
 -- holds: what the receipt says that was counted.
+-- paid_run_id: the run that the payment was for. It counts the money itself, so the hold is released.
 -- matching: the number of transfers of the transaction that match; each can close one pre-authorisation.
 -- check_at: when the chain is asked again about a payment that nobody but the tenant has seen.
 create or replace function close_preauth(input jsonb) returns jsonb language plpgsql as $$
@@ -326,10 +327,10 @@ begin
   if (input->>'matching')::int <= closed_by_transaction(preauth, input->>'transaction', charged) then
     perform refuse(409, 'transaction_used');
   end if;
-  perform settle_holds(array[preauth.holds], array[input->>'outcome' = 'settled'], array[charged]);
+  perform settle_holds(array[preauth.holds], array[input->>'outcome' = 'settled' and input->>'paid_run_id' is null], array[charged]);
   update preauths set holds = '[]', status = 'closed', closed_at = at, close_outcome = input->>'outcome', charged_micro = charged, late = at >= preauth.close_by,
     transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', receipt_salt = input->>'receipt_salt', receipt_counters = input->'receipt_counters',
-    settlement_status = input->>'settlement_status', asserted_by = input->>'asserted_by', settlement_check_at = (input->>'check_at')::timestamptz, ended_seq = nextval('decision_order')
+    settlement_status = input->>'settlement_status', asserted_by = input->>'asserted_by', settlement_check_at = (input->>'check_at')::timestamptz, paid_run_id = input->>'paid_run_id', ended_seq = nextval('decision_order')
   where id = preauth.id;
   perform issue_receipt(input->'receipt');
   perform audit_event(input->'audit');

@@ -101,7 +101,7 @@ create or replace function alert_rank(severity text) returns int language sql im
 $$;
 
 -- The one definition of what a tenant has spent: every amount that is counted as settled, once. A run under a pre-authorisation is a
--- run; a trade that buys no goods has a notional, which is not money spent. `at` is the time when the amount was
+-- run, and so is one that was paid without the token and whose payment then closed a pre-authorisation; a trade that buys no goods has a notional, which is not money spent. `at` is the time when the amount was
 -- held: of the request, of the token of a pre-authorisation, or of the approval of a trade. `run_hours` has the sums of its runs and loops by the hour, because analytics read months of them.
 create or replace view spend_entries as
 select run.tenant_id, 'run' as door, run.kind as source, run.id, run.created_at as at, run.price_micro as amount_micro, 0::bigint as reported_micro, null::bigint as notional_micro,
@@ -112,7 +112,7 @@ union all
 select preauth.tenant_id, 'preauth', 'preauth', preauth.id, coalesce(preauth.issued_at, preauth.created_at), preauth.charged_micro,
        case when preauth.settlement_status in ('reported', 'not_found') then preauth.charged_micro else 0 end, null,
        coalesce(preauth.spender, preauth.agent_id), preauth.team, null, preauth.merchant_id, preauth.asked_by, 'external', preauth.tags
-from preauths preauth where preauth.status = 'closed' and preauth.close_outcome = 'settled' and not preauth.taken_by_run
+from preauths preauth where preauth.status = 'closed' and preauth.close_outcome = 'settled' and not preauth.taken_by_run and preauth.paid_run_id is null
 union all
 select trade.tenant_id, 'trade', 'trade', trade.id::text, coalesce(trade.approved_at, trade.created_at),
        case when trade.instrument_type = 'spend' then filled.micro end, 0, case when trade.instrument_type <> 'spend' then filled.micro end,

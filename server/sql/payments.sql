@@ -22,13 +22,17 @@ begin
   end if;
 end $$;
 
--- A tenant's newest settlements before a cursor. Those paid from a wallet are in the order of their runs.
-create or replace function tenant_settlements(tenant text, before text, only_state text, max_rows int) returns setof settlements language sql stable as $$
+-- A tenant's newest settlements before a cursor, of one state, way to pay or range of time where those are given. Those paid
+-- from a wallet are in the order of their runs. first_id and end_id: the ids between which those of the range are, so that
+-- the indexes by id serve it too.
+create or replace function tenant_settlements(tenant text, before text, only_state text, max_rows int, only_method text default null, since timestamptz default null, until timestamptz default null, first_id text default null, end_id text default null) returns setof settlements language sql stable as $$
   select * from (
     (select settlement.id, settlement.run_id, settlement.tenant_id, settlement.method, settlement.state, settlement.network, settlement.asset, settlement.payer, settlement.pay_to, settlement.amount_micro, settlement.nonce,
             settlement.valid_before, settlement.payment, settlement.transaction, settlement.shared_transaction, settlement.block, settlement.reason, settlement.attempts, settlement.next_attempt_at, settlement.created_at,
             settlement.updated_at, settlement.wallet_id
      from settlement_records settlement where settlement.tenant_id = tenant and (before is null or settlement.id < before) and (only_state is null or settlement.state = only_state)
+       and (only_method is null or settlement.method = only_method)
+       and (since is null or (settlement.created_at >= since and settlement.id >= first_id)) and (until is null or (settlement.created_at <= until and settlement.id < end_id))
      order by settlement.id desc limit max_rows)
     union all
     (select run.terms->>'settlement_id', run.id, run.tenant_id, 'wallet', case run.state when 'completed' then 'settled' else 'failed' end, 'eip155:8453', run.terms->>'asset', run.payer, run.terms->>'pay_to',
@@ -36,6 +40,8 @@ create or replace function tenant_settlements(tenant text, before text, only_sta
      from ended_runs run
      where run.tenant_id = tenant and run.wallet_id is not null and run.kind <> 'topup' and (before is null or run.id < 'run_' || substr(before, 5))
        and (only_state is null or run.state = case only_state when 'settled' then 'completed' else only_state end)
+       and (only_method is null or only_method = 'wallet')
+       and (since is null or (run.created_at >= since and run.id >= 'run_' || substr(first_id, 5))) and (until is null or (run.created_at <= until and run.id < 'run_' || substr(end_id, 5)))
      order by run.id desc limit max_rows)
     union all
     (select run.terms->>'settlement_id', run.id, run.tenant_id, case when run.payment is null then 'wallet' else 'x402' end, coalesce(run.payment_state, 'pending'),
@@ -44,6 +50,8 @@ create or replace function tenant_settlements(tenant text, before text, only_sta
             run.attempts, run.next_attempt_at, run.created_at, run.updated_at, run.wallet_id
      from open_runs run
      where run.tenant_id = tenant and run.accounts is not null and (before is null or run.terms->>'settlement_id' < before) and (only_state is null or coalesce(run.payment_state, 'pending') = only_state)
+       and (only_method is null or only_method = case when run.payment is null then 'wallet' else 'x402' end)
+       and (since is null or run.created_at >= since) and (until is null or run.created_at <= until)
      order by run.terms->>'settlement_id' desc limit max_rows)
   ) settlement order by settlement.id desc limit max_rows
 $$;

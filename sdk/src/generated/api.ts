@@ -812,6 +812,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/escrow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The escrows of the tenant on either side, newest first
+         * @description The escrows of the tenant on either side, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["listTenantEscrows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/escrow/{id}": {
         parameters: {
             query?: never;
@@ -9424,6 +9444,8 @@ export interface operations {
                 max_usdc?: number;
                 /** @description What was allowed under this mandate. */
                 mandate_id?: string;
+                /** @description true: only runs and loops that GET /api/spend counts. */
+                spent?: boolean;
             };
             header?: never;
             path?: never;
@@ -9759,6 +9781,10 @@ export interface operations {
                 /** @description next_cursor of the page before */
                 cursor?: string;
                 state?: "pending" | "settled" | "failed" | "unknown" | "refunded";
+                /** @description How it was paid. */
+                method?: "x402" | "wallet";
+                since?: string;
+                until?: string;
                 run_id?: string;
             };
             header?: never;
@@ -10181,6 +10207,61 @@ export interface operations {
             };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listTenantEscrows: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+                state?: "held" | "released" | "refunded" | "disputed" | "expired";
+                /** @description Those that the tenant pays, or those that pay it; both when absent. */
+                side?: "sent" | "received";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "escrows": [
+                     *         {
+                     *           "escrow_id": "esc_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "wallet_id": "wal_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "to_wallet_id": "to wallet id",
+                     *           "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *           "status": "held",
+                     *           "amount": "25000",
+                     *           "amount_usdc": 0.025,
+                     *           "memo": "memo",
+                     *           "reason": "Above the usual amount",
+                     *           "expires_at": "2026-11-16T10:30:00.000Z",
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "ended_at": "ended at"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EscrowsResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -12401,6 +12482,8 @@ export interface operations {
                 from?: string;
                 /** @description A day (UTC) or a time, exclusive; now by default. */
                 to?: string;
+                /** @description The zone whose days are the groups of group_by=day; UTC by default. */
+                time_zone?: string;
                 /** @description Default: csv if the request accepts text/csv, else json. */
                 format?: "json" | "csv";
                 /** @description Groups in a page; 100 by default. */

@@ -333,6 +333,10 @@ export const recipes: Record<string, Recipe> = {
     ...onWallet(world),
     body: { amount: '1000', to_wallet_id: world.victim.walletId, memo: 'A report', expires_in_seconds: 3600 },
   }),
+  listTenantEscrows: async (world) => {
+    await escrowOf(world)
+    return { query: { limit: '3', state: 'held', side: 'sent' } }
+  },
   getEscrow: async (world) => ({ params: { id: (await escrowOf(world)).escrow_id } }),
   releaseEscrow: withEscrow(() => ({ reason: 'Delivered' })),
   refundEscrow: withEscrow(() => ({ reason: 'Not needed' }), false),

@@ -33,6 +33,18 @@ async function trade(tenant: Tenant, body: Record<string, unknown>) {
   return answer.body
 }
 
+/** The transaction of a run that is paid by x402. */
+async function payRun(headers: Record<string, string>): Promise<string> {
+  const payer = await world.payer(1)
+  const answer = await payer.fetch(`${world.url}/api/run`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ task: 'Tell me a joke about clocks.', agent_id: 'comedian-v1' }),
+  })
+  expect(answer.status).toBe(200)
+  return ((await answer.json()) as { settlement: { transaction: string } }).settlement.transaction
+}
+
 async function failedRun(tenant: Tenant) {
   world.lane.failing = true
   expect((await run(world, tenant)).status).toBe(500)
@@ -56,6 +68,8 @@ describe('what is refused', () => {
       `?group_by=day,lane&cursor=${Buffer.from('["1a"]').toString('base64url')}`,
       /cursor/,
     ],
+    ['a time zone that is none', '?time_zone=Mars/Olympus', /time zone/],
+    ['an offset for a time zone', '?time_zone=%2B02:00', /time_zone/],
     ['a page of nothing', '?limit=0', /limit/],
     ['a page of too much', '?limit=1001', /limit/],
     ['an unknown format', '?format=xml', /format/],
@@ -99,6 +113,52 @@ test('what is held, failed, voided or refused is not spent; what is settled is, 
   })
   const stranger = await richTenant(world)
   expect((await spend(stranger)).totals.amount).toBe('0')
+})
+
+const ownTerms = { agent_id: 'comedian-v1', amount_usdc: 0.01, merchant: { id: 'countersign' } }
+
+describe('a pre-authorisation for this service that a run without its token has paid', () => {
+  test('is counted once, by the run of its own tenant, in report, budgets and control tower', async () => {
+    const tenant = await richTenant(world)
+    await world.post('/api/budgets', { budget_id: 'all', window: 'total', limit_usdc: 10 }, tenant.headers)
+    const preauth = await world.post('/api/pre-auth', ownTerms, tenant.headers)
+    const transaction = await payRun(tenant.headers)
+    const closing = { preauth_id: preauth.body.preauth_id, outcome: 'settled', transaction }
+    const closed = await world.post('/api/pre-auth/close', closing, tenant.headers)
+    expect([closed.status, closed.body.outcome]).toEqual([200, 'settled'])
+    // The receipt says that no counter counted it; the run's receipt does.
+    expect(closed.body.evidence.counters.items).toEqual([])
+    expect((await spend(tenant)).totals).toMatchObject({ amount: '10000', count: 1 })
+    const { body } = await world.get('/api/budgets', tenant.headers)
+    expect(body.budgets).toMatchObject([{ spent_usdc: 0.01, reserved_usdc: 0 }])
+    expect((await world.get('/api/control-tower', tenant.headers)).body.spend.month_usdc).toBe(0.01)
+    // The same payment closes no second one.
+    const second = await world.post('/api/pre-auth', ownTerms, tenant.headers)
+    const again = { ...closing, preauth_id: second.body.preauth_id }
+    expect((await world.post('/api/pre-auth/close', again, tenant.headers)).status).toBe(409)
+  })
+
+  test('is counted itself when the run was a guest’s, which nothing else counts', async () => {
+    const tenant = await richTenant(world)
+    await world.post('/api/budgets', { budget_id: 'all', window: 'total', limit_usdc: 10 }, tenant.headers)
+    const preauth = await world.post('/api/pre-auth', ownTerms, tenant.headers)
+    const closing = { preauth_id: preauth.body.preauth_id, outcome: 'settled', transaction: await payRun({}) }
+    expect((await world.post('/api/pre-auth/close', closing, tenant.headers)).status).toBe(200)
+    expect((await spend(tenant)).totals).toMatchObject({ amount: '10000', count: 1 })
+    const { body } = await world.get('/api/budgets', tenant.headers)
+    expect(body.budgets).toMatchObject([{ spent_usdc: 0.01, reserved_usdc: 0 }])
+  })
+})
+
+test('days are those of the time zone that the request names', async () => {
+  const tenant = await richTenant(world)
+  await pay(tenant, '100')
+  const at = world.clock.now()
+  for (const time_zone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'UTC']) {
+    const day = new Intl.DateTimeFormat('en-CA', { timeZone: time_zone, dateStyle: 'short' }).format(at)
+    const report = await spend(tenant, `?group_by=day&time_zone=${time_zone}`)
+    expect(report.groups).toMatchObject([{ day, amount: '100' }])
+  }
 })
 
 test('a spend trade is money, the notional of any other trade is apart', async () => {
@@ -213,6 +273,22 @@ test('a read of a month goes by the ids and times of that month and of that tena
   expect(plan.match(/ on (open_runs|rh_runs|preauths)/g)!.sort()).toEqual([' on preauths', ' on rh_runs'])
 })
 
+/** The runs behind each group, as the list of runs has them, sum up to the part of the group that was paid for runs. */
+async function expectRunsBehind(tenant: Tenant, dimension: string, parameter: string, totalMicro: number) {
+  const { groups } = await spend(tenant, `?group_by=${dimension},rail`)
+  const ofRuns = new Map<string, number>()
+  for (const group of groups)
+    if (['wallet', 'x402'].includes(group.rail))
+      ofRuns.set(group[dimension], (ofRuns.get(group[dimension]) ?? 0) + Number(group.amount))
+  expect([...ofRuns.values()].reduce((sum, amount) => sum + amount, 0)).toBe(totalMicro)
+  for (const [name, amount] of ofRuns) {
+    const query = new URLSearchParams({ [parameter]: name, spent: 'true', limit: '100' })
+    const { body } = await world.get(`/api/runs?${query}`, tenant.headers)
+    const prices = body.runs.map((item: { price_usdc: number }) => Math.round(item.price_usdc * 1e6))
+    expect(prices.reduce((sum: number, price: number) => sum + price, 0)).toBe(amount)
+  }
+}
+
 test('random runs, payments, trades and failures: spend, budgets, analytics and control tower agree to the atom', async () => {
   const who = fc.record({
     spender: fc.constantFrom('ann', 'bob', undefined),
@@ -226,6 +302,8 @@ test('random runs, payments, trades and failures: spend, budgets, analytics and 
     }),
     fc.record({ kind: fc.constant('loop' as const), who }),
     fc.record({ kind: fc.constant('fail' as const) }),
+    // A pre-authorisation for this service whose payment is that of a run without its token.
+    fc.record({ kind: fc.constant('own' as const) }),
     fc.record({
       kind: fc.constant('pay' as const),
       amount: fc.integer({ min: 1, max: 2_000_000 }),
@@ -238,6 +316,12 @@ test('random runs, payments, trades and failures: spend, budgets, analytics and 
   )
   const perform = async (tenant: Tenant, step: typeof action extends fc.Arbitrary<infer T> ? T : never) => {
     if (step.kind === 'fail') return failedRun(tenant)
+    if (step.kind === 'own') {
+      const { body } = await world.post('/api/pre-auth', ownTerms, tenant.headers)
+      const closing = { preauth_id: body.preauth_id, outcome: 'settled', transaction: await payRun(tenant.headers) }
+      expect((await world.post('/api/pre-auth/close', closing, tenant.headers)).status).toBe(200)
+      return
+    }
     const { who: payer } = step
     if (step.kind === 'run') {
       const { status, text } = await run(world, tenant, { agent_id: step.agent, ...payer })
@@ -283,7 +367,7 @@ test('random runs, payments, trades and failures: spend, budgets, analytics and 
         const sum = (groups: Group[], name: string, value: string | null) =>
           groups.filter((group) => group[name] === value).reduce((atoms, group) => atoms + Number(group.amount), 0)
         const atoms = (usdc: number) => Math.round(usdc * 1e6)
-        const ofRuns = sum(rails!, 'rail', 'wallet')
+        const ofRuns = sum(rails!, 'rail', 'wallet') + sum(rails!, 'rail', 'x402')
         const spent = Object.fromEntries(
           budgetList.body.budgets.map((row: { budget_id: string; spent_usdc: number }) => [
             row.budget_id,
@@ -301,8 +385,10 @@ test('random runs, payments, trades and failures: spend, budgets, analytics and 
           analytics.body.by_agent.map((lane: { agent_id: string }) => sum(lanes!, 'lane', lane.agent_id)),
         )
         expect(atoms(tower.body.spend.month_usdc)).toBe(Number(report.totals.amount))
-        for (const groups of [rails!, spenders!, projects!])
+        for (const groups of [rails!, merchants!, spenders!, projects!, lanes!])
           expect(groups.reduce((total, group) => total + Number(group.amount), 0)).toBe(Number(report.totals.amount))
+        await expectRunsBehind(tenant, 'spender', 'spender', ofRuns)
+        await expectRunsBehind(tenant, 'lane', 'agent_id', ofRuns)
         const named = actions.filter((step) => step.kind === 'run' || step.kind === 'buy' || step.kind === 'loop')
         for (const name of ['ann', 'bob'])
           if (named.some((step) => step.who.spender === name))

@@ -53,6 +53,32 @@ describe('money in escrow', () => {
     expect((await endEscrow(buyer, withoutRecipient.escrow_id, 'refund')).body.status).toBe('refunded')
   })
 
+  test('is listed for both sides, and for nobody else', async () => {
+    const [buyer, seller] = [await world.tenantWithWallet(0.1), await world.tenantWithWallet(0)]
+    const list = async (tenant: Tenant, query = '') => {
+      const { status, body } = await world.get(`/api/escrow${query}`, tenant.headers)
+      expect(status).toBe(200)
+      return body
+    }
+    const { body: other } = await world.post('/api/wallets', {}, buyer.headers)
+    const toSeller = await holdEscrow(buyer, { amount: '10000', to_wallet_id: seller.walletId })
+    const toItself = await holdEscrow(buyer, { amount: '20000', to_wallet_id: other.wallet_id })
+    const toService = await holdEscrow(buyer, { amount: '30000' })
+    await endEscrow(buyer, toService.escrow_id, 'release')
+    const ids = (body: { escrows: { escrow_id: string }[] }) => body.escrows.map(({ escrow_id }) => escrow_id)
+    expect(ids(await list(buyer))).toEqual([toService.escrow_id, toItself.escrow_id, toSeller.escrow_id])
+    expect(ids(await list(buyer, '?side=sent&state=held'))).toEqual([toItself.escrow_id, toSeller.escrow_id])
+    expect(ids(await list(buyer, '?side=received'))).toEqual([toItself.escrow_id])
+    expect(ids(await list(seller))).toEqual([toSeller.escrow_id])
+    expect(ids(await list(seller, '?side=sent'))).toEqual([])
+    const first = await list(buyer, '?limit=2')
+    expect([first.has_more, ids(await list(buyer, `?limit=2&cursor=${first.next_cursor}`))]).toEqual([
+      true,
+      [toSeller.escrow_id],
+    ])
+    expect(ids(await list(await world.tenantWithWallet(0)))).toEqual([])
+  })
+
   test('waits for the operator when disputed, and is otherwise returned on expiry', async () => {
     const [buyer, seller] = [await world.tenantWithWallet(0.1), await world.tenantWithWallet(0)]
     const disputed = await holdEscrow(buyer, { amount: '30000', to_wallet_id: seller.walletId, expires_in_seconds: 60 })

@@ -405,3 +405,30 @@ test('a tenant finds the settlement of its pre-authorised run, and another tenan
   expect((await world.post('/api/settle', { preauth_id }, stranger.headers)).status).toBe(404)
   expect((await world.post('/api/settle', { preauth_id })).status).toBe(404)
 })
+
+test('settlements are listed by state, way to pay and time', async () => {
+  const tenant = await world.tenantWithWallet(0.1)
+  const body = { task: 'Tell me a joke.', agent_id: 'comedian-v1' }
+  const ids = async (query: string) => {
+    const answer = await world.get(`/api/settlements?limit=100${query}`, tenant.headers)
+    expect(answer.status, answer.text).toBe(200)
+    return answer.body.settlements.map(({ run_id }: { run_id: string }) => run_id)
+  }
+  const [topUp] = await ids('')
+  const byWallet = await world.post('/api/run', { ...body, payment: { wallet_id: tenant.walletId } }, tenant.headers)
+  world.advance(60_000)
+  const between = new Date(Date.now() + 90_000_000).toISOString()
+  world.advance(90_000_000)
+  const { answer: byX402 } = await world.pay(tenant.payer, '/api/run', body, tenant.headers)
+  const [wallet, x402] = [byWallet.body.run_id, byX402.body.run_id]
+  expect(await ids('&method=wallet')).toEqual([wallet])
+  expect(await ids('&method=x402')).toEqual([x402, topUp])
+  expect(await ids('&state=settled')).toEqual([x402, wallet, topUp])
+  expect(await ids('&state=unknown')).toEqual([])
+  expect(await ids(`&since=${between}`)).toEqual([x402])
+  expect(await ids(`&until=${between}`)).toEqual([wallet, topUp])
+  expect(await ids(`&until=${between}&method=wallet&state=settled`)).toEqual([wallet])
+  expect(await ids(`&run_id=${wallet}&method=x402`)).toEqual([])
+  expect(await ids(`&run_id=${wallet}&since=${between}`)).toEqual([])
+  expect((await world.get('/api/settlements?method=cash', tenant.headers)).status).toBe(400)
+})

@@ -50,6 +50,8 @@ export const closePreauthStep = defineStep(
     receipt_counters: Type.Unsafe<CountersOpening>(Type.Record(Type.String(), Type.Unknown())),
     /** The holds that the receipt was signed with; others are refused. */
     holds: Type.Array(Type.Unsafe<StoredHold>(Type.Record(Type.String(), Type.Unknown()))),
+    /** The run that the payment was for, which counts the money itself. */
+    paid_run_id: nullableText,
     audit: AuditInput,
     events: Type.Array(EventInput),
   }),

@@ -36,6 +36,13 @@ export const SpendQuery = Type.Object(
       `A day (UTC) or a time, inclusive; 30 days before \`to\` by default, at most ${MAX_DAYS} days before it.`,
     ),
     to: Time('A day (UTC) or a time, exclusive; now by default.'),
+    time_zone: Type.Optional(
+      Type.String({
+        ...pattern('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$', 'the name of a time zone (Europe/Zurich)'),
+        maxLength: 64,
+        description: 'The zone whose days are the groups of group_by=day; UTC by default.',
+      }),
+    ),
     format: Type.Optional(
       oneOf(['json', 'csv'], { description: 'Default: csv if the request accepts text/csv, else json.' }),
     ),

@@ -20,15 +20,17 @@ export type SpendFilter = {
   groupBy: readonly SpendDimension[]
   /** The name of the tag whose values are the groups. */
   tag: string | undefined
+  /** The zone whose days are the groups. */
+  timeZone: string
   limit: number
   /** The place of the last group of the page before. */
   after: readonly string[] | undefined
 }
 
-const column = (dimension: SpendDimension, tag: string | undefined) => {
+const column = (dimension: SpendDimension, { tag, timeZone }: Pick<SpendFilter, 'tag' | 'timeZone'>) => {
   switch (dimension) {
     case 'day':
-      return sql`to_char(entry.at at time zone 'UTC', 'YYYY-MM-DD')`
+      return sql`to_char(entry.at at time zone ${timeZone}, 'YYYY-MM-DD')`
     case 'tag':
       return sql`entry.tags->>${tag ?? ''}::text`
     case 'key':
@@ -46,8 +48,8 @@ export const entriesOf = ({ tenantId, since, until }: Pick<SpendFilter, 'tenantI
  * One page of groups, and the sums of all of them. Groups are in the order of their names; those without a name come first.
  */
 export async function readSpend(tx: Tx, filter: SpendFilter): Promise<{ groups: SpendGroup[]; totals: SpendSums }> {
-  const { groupBy, tag, limit, after } = filter
-  const keys = sql`array[${sql.join(groupBy.map((dimension) => column(dimension, tag)))}]::text[]`
+  const { groupBy, limit, after } = filter
+  const keys = sql`array[${sql.join(groupBy.map((dimension) => column(dimension, filter)))}]::text[]`
   const { rows } = await sql<{ totals: SpendSums; group: SpendGroup | null }>`
     with sums as materialized (
       select ${keys} as keys, coalesce(sum(entry.amount_micro), 0)::bigint as amount_micro, sum(entry.reported_micro)::bigint as reported_micro,

@@ -12,6 +12,7 @@ export type SpendQuery = {
   tag?: string
   from?: string
   to?: string
+  time_zone?: string
   limit?: number
   cursor?: string
 }
@@ -33,7 +34,7 @@ export function createSpend(deps: { db: Db; clock: Clock }) {
       const groupBy = readDimensions(query)
       const { since, until } = readRange(query, deps.clock.now())
       const limit = query.limit ?? DEFAULT_GROUPS
-      const filter = { tenantId: caller.tenantId, since, until, groupBy, tag: query.tag }
+      const filter = { tenantId: caller.tenantId, since, until, groupBy, tag: query.tag, timeZone: readTimeZone(query) }
       const after = query.cursor === undefined ? undefined : readCursor(query.cursor, groupBy.length)
       const { groups, totals } = await readSpend(deps.db, { ...filter, limit: limit + 1, after })
       const page = toPage(groups, limit, ({ place }) => Buffer.from(JSON.stringify(place)).toString('base64url'))
@@ -96,6 +97,15 @@ function readRange({ from, to }: SpendQuery, now: Date): { since: Date; until: D
   if (until.getTime() - since.getTime() > MAX_DAYS * DAY_MS)
     throw invalid(`querystring/from and to are more than ${MAX_DAYS} days apart.`)
   return { since, until }
+}
+
+/** Only names that both this process and the database know; an offset would have the other sign in the database. */
+function readTimeZone({ time_zone = 'UTC' }: SpendQuery): string {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: time_zone }) && time_zone
+  } catch {
+    throw invalid(`querystring/time_zone: '${time_zone}' is not the name of a time zone.`)
+  }
 }
 
 /** A day begins at midnight UTC. A day that the calendar does not have would otherwise become another one. */

@@ -17,6 +17,7 @@ import {
   holdEscrow,
   listEscrows,
   listExpiredEscrows,
+  listTenantEscrows,
   lock,
   markDisputed,
 } from './wallets.store.ts'
@@ -124,6 +125,16 @@ export function createEscrow(deps: EscrowDeps) {
       await findOwnWallet(db, caller, walletId)
       const limit = query.limit ?? 20
       const rows = await listEscrows(db, walletId, { ...query, limit: limit + 1 })
+      const { rows: escrows, ...paging } = toPage(rows, limit)
+      return { escrows: escrows.map(toEscrowRecord), ...paging }
+    },
+
+    async listAll(
+      caller: TenantCaller,
+      query: { limit?: number; cursor?: string; state?: string; side?: 'sent' | 'received' },
+    ) {
+      const limit = query.limit ?? 20
+      const rows = await listTenantEscrows(db, caller.tenantId, { ...query, limit: limit + 1 })
       const { rows: escrows, ...paging } = toPage(rows, limit)
       return { escrows: escrows.map(toEscrowRecord), ...paging }
     },

@@ -128,6 +128,20 @@ function escrowRoutes(app: App, escrow: Escrow) {
   const tags = ['Wallets']
   const ended = { 200: schema.Escrow, 409: ErrorResponse, 410: ErrorResponse }
   app.get(
+    '/api/escrow',
+    {
+      schema: {
+        operationId: 'listTenantEscrows',
+        tags,
+        summary: 'The escrows of the tenant on either side, newest first',
+        querystring: schema.TenantEscrowsQuery,
+        response: { 200: schema.EscrowsResponse },
+      },
+      config: reads,
+    },
+    async (request) => escrow.listAll(requireTenant(request.caller), request.query),
+  )
+  app.get(
     '/api/escrow/:id',
     {
       schema: {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { nullable, pattern } from '../../platform/schema.ts'
+import { nullable, oneOf, pattern } from '../../platform/schema.ts'
 import { amountFields } from './amounts.ts'
 
 const literals = (...names: string[]) => Type.Union(names.map((name) => Type.Literal(name)))
@@ -146,6 +146,17 @@ export const EscrowCreate = Type.Object(
 )
 export const EscrowsQuery = Type.Object(
   { limit, cursor: cursorParameter('esc'), state: Type.Optional(escrowState) },
+  strict,
+)
+export const TenantEscrowsQuery = Type.Object(
+  {
+    ...EscrowsQuery.properties,
+    side: Type.Optional(
+      oneOf(['sent', 'received'], {
+        description: 'Those that the tenant pays, or those that pay it; both when absent.',
+      }),
+    ),
+  },
   strict,
 )
 export const EscrowsResponse = Type.Object({ escrows: Type.Array(Escrow), ...pageFields }, { title: 'EscrowsResponse' })

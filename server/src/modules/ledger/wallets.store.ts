@@ -60,6 +60,34 @@ export async function listEscrows(
   return select.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
+/** The escrows of a tenant on either side, each by its own index. */
+export async function listTenantEscrows(
+  tx: Tx,
+  tenantId: string,
+  page: { limit: number; cursor?: string; state?: string; side?: 'sent' | 'received' },
+): Promise<EscrowRow[]> {
+  const rows = (own: ReturnType<typeof sql>) => sql`
+    (select * from escrows where ${own}
+       and ${page.state === undefined ? sql`true` : sql`state = ${page.state}`}
+       and ${page.cursor === undefined ? sql`true` : sql`id < ${page.cursor}`}
+     order by id desc limit ${page.limit})`
+  const parts = [
+    ...(page.side === 'received' ? [] : [rows(sql`tenant_id = ${tenantId}`)]),
+    ...(page.side === 'sent'
+      ? []
+      : [
+          rows(
+            page.side === undefined
+              ? sql`to_tenant_id = ${tenantId} and tenant_id <> ${tenantId}`
+              : sql`to_tenant_id = ${tenantId}`,
+          ),
+        ]),
+  ]
+  const { rows: escrows } = await sql<EscrowRow>`
+    select * from (${sql.join(parts, sql` union all `)}) escrow order by id desc limit ${page.limit}`.execute(tx)
+  return escrows
+}
+
 export const listExpiredEscrows = (tx: Tx, at: Date, maxRows: number): Promise<EscrowRow[]> =>
   tx
     .selectFrom('escrows')

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { nullable } from '../../platform/schema.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
 
 const states = ['pending', 'settled', 'failed', 'unknown', 'refunded'].map((state) => Type.Literal(state))
 
@@ -61,6 +61,9 @@ export const SettlementsQuery = Type.Object(
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('stl'),
     state: Type.Optional(Type.Union(states)),
+    method: Type.Optional(oneOf(['x402', 'wallet'], { description: 'How it was paid.' })),
+    since: Type.Optional(Type.String({ format: 'date-time' })),
+    until: Type.Optional(Type.String({ format: 'date-time' })),
     run_id: Type.Optional(Type.String({ maxLength: 80 })),
   },
   { additionalProperties: false },

@@ -60,11 +60,14 @@ export async function findRunOfNonce(
 export async function listSettlements(
   tx: Tx,
   tenantId: string,
-  query: { limit: number; cursor?: string; state?: string },
+  query: { limit: number; cursor?: string; state?: string; method?: string; since?: string; until?: string },
 ): Promise<SettlementWithPayout[]> {
+  const { cursor = null, state = null, method = null, since = null, until = null } = query
+  // Ids are made with their time; an hour is allowed for clocks that differ.
   const { rows } = await sql<SettlementWithPayout>`
     select settlement.*, payout.id as payout_id, payout.state as payout_state, payout.transaction as payout_transaction
-    from tenant_settlements(${tenantId}, ${query.cursor ?? null}, ${query.state ?? null}, ${query.limit}) settlement
+    from tenant_settlements(${tenantId}, ${cursor}, ${state}, ${query.limit}, ${method}, ${since}, ${until},
+      first_id('stl', ${since}::timestamptz - interval '1 hour'), first_id('stl', ${until}::timestamptz + interval '1 hour')) settlement
     left join payouts payout on payout.settlement_id = settlement.id
     order by settlement.id desc`.execute(tx)
   return rows

@@ -29,7 +29,15 @@ type SettlementSelector = {
   preauth_id?: string
   payment_payload?: object
 }
-type ListQuery = { limit?: number; cursor?: string; state?: string; run_id?: string }
+type ListQuery = {
+  limit?: number
+  cursor?: string
+  state?: string
+  method?: string
+  since?: string
+  until?: string
+  run_id?: string
+}
 
 export function createSettlements({ db, asset, drive, runOfPreauth }: SettlementsDeps) {
   /** A guest's settlement is found by its unguessable id alone; a tenant's only by that tenant. */
@@ -64,6 +72,9 @@ export function createSettlements({ db, asset, drive, runOfPreauth }: Settlement
     const matches =
       row?.tenant_id === tenantId &&
       (query.state === undefined || row.state === query.state) &&
+      (query.method === undefined || row.method === query.method) &&
+      (query.since === undefined || row.created_at >= new Date(query.since)) &&
+      (query.until === undefined || row.created_at <= new Date(query.until)) &&
       (query.cursor === undefined || row.id < query.cursor)
     return row && matches ? [row] : []
   }

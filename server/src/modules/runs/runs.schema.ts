@@ -492,6 +492,7 @@ export const RunsQuery = Type.Object(
     mandate_id: Type.Optional(
       Type.String({ minLength: 1, maxLength: 80, description: 'What was allowed under this mandate.' }),
     ),
+    spent: Type.Optional(Type.Boolean({ description: 'true: only runs and loops that GET /api/spend counts.' })),
   },
   { additionalProperties: false },
 )

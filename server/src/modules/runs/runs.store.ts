@@ -329,6 +329,7 @@ export type RunsQuery = {
   min_usdc?: number
   max_usdc?: number
   mandate_id?: string
+  spent?: boolean
 }
 
 /** A bound that lies between two prices includes neither more nor less than what it says. */
@@ -359,6 +360,8 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
   if (query.min_usdc !== undefined) select = select.where('price_micro', '>=', roundMicro(query.min_usdc, Math.ceil))
   if (query.max_usdc !== undefined) select = select.where('price_micro', '<=', roundMicro(query.max_usdc, Math.floor))
   if (query.mandate_id !== undefined) select = select.where(isUnderMandate(query.mandate_id))
+  // As the runs of `spend_entries`.
+  if (query.spent) select = select.where('outcome', '=', 'completed').where('kind', 'in', ['run', 'loop'])
   return select
     .orderBy('id', 'desc')
     .limit(query.limit + 1)

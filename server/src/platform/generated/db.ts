@@ -946,6 +946,7 @@ export type Preauths = {
   settlement_checks: Generated<number>
   settlement_check_at: Date | null
   receipt_counters: unknown
+  paid_run_id: string | null
 }
 
 export type Receipts = {

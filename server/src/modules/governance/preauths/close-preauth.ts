@@ -127,10 +127,11 @@ function readActualAmount({ actual_amount, actual_amount_usdc }: CloseInput): bi
 /**
  * The transfers of a reported transaction that can be this payment; null when the chain could not be read.
  * `otherPayers` made transfers that fit but for who paid; `exclusion` says why transfers that fit are another payment.
+ * `paidRunId` is the run of the same tenant that a transfer paid for and that counts it.
  */
 export type ChainEvidence = {
   transactionFound: boolean
-  transfers: { from: string; value: bigint }[]
+  transfers: { from: string; value: bigint; paidRunId: string | null }[]
   otherPayers: string[]
   exclusion?: string
 } | null
@@ -157,12 +158,15 @@ export async function readChainEvidence(
     const ownPayers = payers.filter((_, index) => fits[index])
     const otherPayers = payers.filter((payer) => !ownPayers.includes(payer))
     const ownTransfers = matchingTransfers.filter(({ from }) => ownPayers.includes(from.toLowerCase()))
-    const exclusions = await Promise.all(ownTransfers.map((transfer) => findExclusion(deps, row, transfer)))
+    const bookings = await Promise.all(ownTransfers.map((transfer) => findBooking(deps, row, transfer)))
     return {
       transactionFound: true,
-      transfers: ownTransfers.filter((_, index) => exclusions[index] === undefined),
+      transfers: ownTransfers.flatMap(({ from, value }, index) => {
+        const { exclusion, paidRunId = null } = bookings[index]!
+        return exclusion === undefined ? [{ from, value, paidRunId }] : []
+      }),
       otherPayers,
-      exclusion: exclusions.find((exclusion) => exclusion !== undefined),
+      exclusion: bookings.find(({ exclusion }) => exclusion !== undefined)?.exclusion,
     }
   } catch {
     return null
@@ -171,24 +175,30 @@ export async function readChainEvidence(
 
 /**
  * Why a transfer that fits is another payment: it was mined before the pre-authorisation was issued, or it paid for a run or
- * a top-up. A pre-authorisation for this service is paid by runs, of its own tenant or of nobody.
+ * a top-up. A pre-authorisation for this service is paid by runs, of its own tenant or of nobody; one of its own tenant
+ * counts the money itself.
  */
-async function findExclusion(
+async function findBooking(
   { db, chain, payTo }: Pick<CloseDeps, 'db' | 'chain' | 'payTo'>,
   row: PreauthRow,
   transfer: MinedTransfer,
-): Promise<string | undefined> {
+): Promise<{ exclusion?: string; paidRunId?: string }> {
   const issuedAt = BigInt(Math.floor((row.issued_at ?? row.created_at).getTime() / 1000))
   if ((await chain!.blockTime(transfer.block)) + CLOCK_DIFFERENCE_SECONDS < issuedAt)
-    return 'This transaction was mined before the pre-authorisation was issued, so it is another payment.'
+    return {
+      exclusion: 'This transaction was mined before the pre-authorisation was issued, so it is another payment.',
+    }
   const run =
     transfer.nonce === null ? undefined : await findBookedRun(db, row.network, { ...transfer, nonce: transfer.nonce })
-  if (run === undefined || run.id === row.run_id) return undefined
+  if (run === undefined || run.id === row.run_id) return {}
   if (!isOwnMerchant(row.merchant_id) && payToOf(row) !== payTo.toLowerCase())
-    return 'This transaction paid for a run or a top-up, so it is not the payment of this pre-authorisation.'
-  return run.tenantId === null || run.tenantId === row.tenant_id
-    ? undefined
-    : 'This transaction paid for a run or a top-up of another tenant.'
+    return {
+      exclusion: 'This transaction paid for a run or a top-up, so it is not the payment of this pre-authorisation.',
+    }
+  if (run.tenantId === null) return {}
+  if (run.tenantId !== row.tenant_id)
+    return { exclusion: 'This transaction paid for a run or a top-up of another tenant.' }
+  return run.isCounted ? { paidRunId: run.id } : {}
 }
 
 const NO_ADDRESS = `0x${'0'.repeat(40)}`
@@ -239,9 +249,9 @@ export async function closePreauth(
 ) {
   const at = deps.clock.now()
   const verified = evidence === null ? null : evidence.transactionFound && report.outcome === 'settled'
-  const matchingCount = verified
-    ? evidence!.transfers.filter((transfer) => transfer.value === report.chargedMicro).length
-    : null
+  const matching = verified ? evidence!.transfers.filter(({ value }) => value === report.chargedMicro) : null
+  // A transfer that nothing else counts may be the payment, so all of them must be of runs.
+  const paidRunId = matching?.every((transfer) => transfer.paidRunId !== null) ? (matching[0]?.paidRunId ?? null) : null
   const { chargedMicro, transaction, outcome } = report
   // Without a request there is nothing to hide.
   const salt = row.request_hash === null ? null : deps.ids.salt()
@@ -254,7 +264,10 @@ export async function closePreauth(
     receipt_id: deps.ids.next('rcpt'),
     verification: { verified_onchain: verified, late: at >= row.close_by! },
     salt,
-    counters: { secret: deps.ids.salt(), counted: outcome === 'settled' ? countedBy(holds, chargedMicro) : [] },
+    counters: {
+      secret: deps.ids.salt(),
+      counted: outcome === 'settled' && paidRunId === null ? countedBy(holds, chargedMicro) : [],
+    },
   })
   const eventData = {
     preauth_id: row.id,
@@ -285,7 +298,7 @@ export async function closePreauth(
     charged_micro: chargedMicro.toString(),
     transaction,
     verified_onchain: verified,
-    matching: matchingCount,
+    matching: matching?.length ?? null,
     settlement_status: statement.status,
     asserted_by: statement.assertedBy,
     check_at:
@@ -294,6 +307,7 @@ export async function closePreauth(
     receipt_salt: salt,
     receipt_counters: receipt.evidence.counters!,
     holds,
+    paid_run_id: paidRunId,
     audit: {
       id: deps.ids.next('aud'),
       tenant_id: row.tenant_id,

@@ -66,15 +66,19 @@ export async function findReceiptHash(tx: Tx, id: string): Promise<string> {
   return hash
 }
 
+/** `isCounted`: its price is spent, or held until it is. */
+export type BookedRun = { id: string; tenantId: string | null; isCounted: boolean }
+
 /** The run or top-up of any tenant that this transfer paid for; its tenant is null for a guest's. */
 export async function findBookedRun(
   tx: Tx,
   network: string,
   { from, asset, nonce }: { from: string; asset: string; nonce: string },
-): Promise<{ id: string; tenantId: string | null } | undefined> {
-  const { rows } = await sql<{ id: string; tenantId: string | null }>`
+): Promise<BookedRun | undefined> {
+  const { rows } = await sql<BookedRun>`
     select booked.run_id as id,
-           (select tenant_id from settlements settlement where settlement.run_id = booked.run_id limit 1) as "tenantId"
+           (select tenant_id from settlements settlement where settlement.run_id = booked.run_id limit 1) as "tenantId",
+           exists (select from runs run where run.id = booked.run_id and run.kind in ('run', 'loop') and run.state <> 'failed') as "isCounted"
     from nonces booked
     where booked.payer = ${from.toLowerCase()} and booked.nonce = ${nonce} and booked.network = ${network}
       and lower(booked.asset) = ${asset.toLowerCase()}`.execute(tx)
