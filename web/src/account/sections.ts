@@ -28,6 +28,7 @@ export const sectionGroups: { title: string; sections: Section[] }[] = [
     sections: [
       section('policies', 'Policies', async () => (await import('../policies/policies-section.tsx')).PoliciesSection),
       section('budgets', 'Budgets', async () => (await import('../budgets/budgets-section.tsx')).BudgetsSection),
+      section('mandates', 'Mandates', async () => (await import('../mandates/mandates-section.tsx')).MandatesSection),
     ],
   },
   {

@@ -1,102 +1,173 @@
-import type { Budget } from '@countersign/sdk'
+import type { ApiResponse, Budget } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
 import { mayControl } from '../account/permissions.ts'
 import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
-import { useAction } from '../components/action-button.tsx'
-import { Field, Select } from '../components/form-fields.tsx'
+import { ConfirmButton } from '../components/confirm-button.tsx'
 import { QueryResult } from '../components/query-result.tsx'
-import { type Column, Table } from '../components/table.tsx'
-import { Card, ErrorMessage, Timestamp } from '../components/ui.tsx'
-import { formatUsdc, NO_VALUE } from '../format.ts'
-import { type BudgetScope, type BudgetUpdate, toBudgetUpdate } from './budget-update.ts'
+import { Badge, Card, MutedText, Timestamp } from '../components/ui.tsx'
+import { formatUsdc } from '../format.ts'
+import { navigate, routeHref } from '../route.ts'
+import { BudgetForm } from './budget-form.tsx'
+import { type BudgetNode, describeWindow, runsHref, toBudgetTree, toShares } from './budget-tree.ts'
 
-const scopes = ['tenant', 'agent', 'session', 'mandate'] as const satisfies readonly BudgetScope[]
-const windows = ['day', 'week', 'month', 'total', 'run'] as const satisfies readonly BudgetUpdate['window'][]
-const breachActions = ['block', 'downgrade', 'review'] as const satisfies readonly BudgetUpdate['on_breach'][]
+type Forecast = ApiResponse<'/api/control-tower', 'get'>['budgets_at_risk'][number]['forecast']
 
-export function BudgetsSection({ me }: SectionProps) {
+/** Budgets as a tree; `budgets/<id>` opens the form of one, with `?limit=` already in it. */
+export function BudgetsSection({ me, route }: SectionProps) {
   const budgets = useQuery({ queryKey: [ACCOUNT_KEY, 'budgets'], queryFn: () => api.get('/api/budgets') })
+  const tower = useQuery({ queryKey: [ACCOUNT_KEY, 'tower'], queryFn: () => api.get('/api/control-tower') })
+  const forecasts = new Map((tower.data?.budgets_at_risk ?? []).map(({ budget_id, forecast }) => [budget_id, forecast]))
+  const [, editedId] = route.segments
   return (
-    <Card title="Budgets">
-      <QueryResult query={budgets}>
-        {({ budgets: budgetList }) => (
+    <QueryResult query={budgets}>
+      {({ budgets: list }) => {
+        const edited = list.find(({ budget_id }) => budget_id === editedId)
+        return (
           <>
-            <Table
-              label="Budgets"
-              columns={columns}
-              rows={budgetList}
-              rowKey={({ budget_id }) => budget_id}
-              empty={`There are no budgets: spending by your API keys is not limited.${mayControl(me) ? ' Create one below.' : ''}`}
-            />
-            {mayControl(me) && <BudgetForm />}
+            {editedId !== undefined && !edited && (
+              <MutedText>There is no budget {editedId} in this organisation.</MutedText>
+            )}
+            {mayControl(me) && edited && (
+              <Card
+                title={`Change ${edited.budget_id}`}
+                note={
+                  <a className="muted" href={routeHref(['account', 'budgets'])}>
+                    Back to all budgets
+                  </a>
+                }
+              >
+                {route.query.has('decision') && (
+                  <p>
+                    The limit below is the smallest with which the refused payment would have passed. Nothing is changed
+                    until it is saved.
+                  </p>
+                )}
+                <BudgetForm
+                  key={`${edited.budget_id} ${route.query}`}
+                  budget={edited}
+                  budgets={list}
+                  limit={route.query.get('limit') ?? undefined}
+                />
+              </Card>
+            )}
+            <Card title="Budgets" note="What is counted in a budget is counted in those above it">
+              <Legend />
+              {list.length === 0 ? (
+                <p className="muted empty">
+                  There are no budgets: spending by your API keys is not limited.
+                  {mayControl(me) && ' Create one below.'}
+                </p>
+              ) : (
+                <BudgetTree me={me} nodes={toBudgetTree(list)} forecasts={forecasts} />
+              )}
+              {mayControl(me) ? (
+                <details open={list.length === 0}>
+                  <summary>Create a budget</summary>
+                  <BudgetForm budgets={list} />
+                </details>
+              ) : (
+                <MutedText>This API key can view but not make changes.</MutedText>
+              )}
+            </Card>
           </>
-        )}
-      </QueryResult>
-    </Card>
+        )
+      }}
+    </QueryResult>
   )
 }
 
-const columns: Column<Budget>[] = [
-  { name: 'Budget', render: ({ budget_id }) => budget_id },
-  { name: 'For', render: ({ scope }) => `${scope.type} ${scope.type === 'tenant' ? '' : scope.id}`, wide: true },
-  { name: 'Window', render: ({ window }) => window },
-  {
-    name: 'Used',
-    render: ({ budget_id, limit_usdc, spent_usdc, reserved_usdc }) => (
-      <meter
-        aria-label={`Used of ${budget_id}`}
-        min={0}
-        max={Math.max(limit_usdc, 1e-6)}
-        high={limit_usdc * 0.8}
-        low={limit_usdc * 0.5}
-        optimum={0}
-        value={spent_usdc + reserved_usdc}
-      />
-    ),
-  },
-  { name: 'Spent', render: ({ spent_usdc }) => formatUsdc(spent_usdc), numeric: true },
-  { name: 'Reserved', render: ({ reserved_usdc }) => formatUsdc(reserved_usdc), numeric: true },
-  { name: 'Limit', render: ({ limit_usdc }) => formatUsdc(limit_usdc), numeric: true },
-  { name: 'On breach', render: ({ on_breach }) => on_breach },
-  { name: 'Resets', render: ({ resets_at }) => (resets_at ? <Timestamp at={resets_at} /> : NO_VALUE) },
-]
+const Legend = () => (
+  <p className="budget-legend muted">
+    <span className="swatch spent" /> spent <span className="swatch reserved" /> reserved{' '}
+    <span className="swatch free" /> free
+  </p>
+)
 
-function BudgetForm() {
-  const [scope, setScope] = useState<string>('tenant')
-  const saveBudget = useAction((body: BudgetUpdate) => api.post('/api/budgets', { body }))
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    saveBudget.mutate(toBudgetUpdate(new FormData(form)), {
-      onSuccess: () => {
-        form.reset()
-        setScope('tenant')
-      },
-    })
-  }
+type TreeProps = { me: SectionProps['me']; nodes: BudgetNode[]; forecasts: ReadonlyMap<string, Forecast> }
+
+const BudgetTree = ({ me, nodes, forecasts }: TreeProps) => (
+  <ul className="budget-tree">
+    {nodes.map((node) => (
+      <li key={node.budget.budget_id} aria-label={`Budget ${node.budget.budget_id}`}>
+        <BudgetItem me={me} node={node} forecast={forecasts.get(node.budget.budget_id)} />
+        {node.children.length > 0 && <BudgetTree me={me} nodes={node.children} forecasts={forecasts} />}
+      </li>
+    ))}
+  </ul>
+)
+
+function BudgetItem({
+  me,
+  node: { budget, isSmallerThanChildren },
+  forecast,
+}: {
+  me: SectionProps['me']
+  node: BudgetNode
+  forecast: Forecast | undefined
+}) {
+  const { budget_id, scope, window, resets_at, on_breach, soft_limit_usdc } = budget
+  const runs = runsHref(budget)
+  const isFull = budget.remaining_usdc <= 0 && window !== 'run'
   return (
-    <details>
-      <summary>Create or update a budget</summary>
-      <form className="filters" onSubmit={submit} aria-label="Budget">
-        <Field label="Name">
-          {(id) => <input id={id} name="budget_id" pattern="[A-Za-z0-9_.:\-]{1,80}" required placeholder="monthly" />}
-        </Field>
-        <Select label="For" name="scope" value={scope} options={scopes} onSelect={setScope} />
-        {scope !== 'tenant' && (
-          <Field label={`Which ${scope}`}>{(id) => <input id={id} name="scope_id" maxLength={200} required />}</Field>
+    <>
+      <div className="budget-head">
+        <strong>{budget_id}</strong>
+        <span>
+          {scope.type === 'tenant' ? 'the whole organisation' : `${scope.type} ${scope.id}`},{' '}
+          {formatUsdc(budget.limit_usdc)} {describeWindow(window)}
+        </span>
+        {isFull && <Badge tone="error">used up</Badge>}
+        {isSmallerThanChildren && <Badge tone="warning">smaller than those below it together</Badge>}
+      </div>
+      {window !== 'run' && <BudgetBar budget={budget} />}
+      <p className="budget-facts muted">
+        {resets_at && (
+          <span>
+            resets <Timestamp at={resets_at} />
+          </span>
         )}
-        <Select label="Window" name="window" value="month" options={windows} />
-        <Field label="Limit (USDC)">
-          {(id) => <input id={id} name="limit_usdc" type="number" min="0" step="any" required />}
-        </Field>
-        <Select label="On breach" name="on_breach" value="block" options={breachActions} />
-        <button type="submit" disabled={saveBudget.isPending}>
-          Save
-        </button>
-        {saveBudget.error && <ErrorMessage>{saveBudget.error.message}</ErrorMessage>}
-      </form>
-    </details>
+        {soft_limit_usdc !== null && <span>warns above {formatUsdc(soft_limit_usdc)}</span>}
+        <span>at the limit: {on_breach}</span>
+        {forecast && (
+          <span>
+            at this pace used up <Timestamp at={forecast.exhausted_at} />
+          </span>
+        )}
+        {runs && <a href={runs}>Its runs</a>}
+        {mayControl(me) && (
+          <>
+            <a href={routeHref(['account', 'budgets', budget_id])}>Change</a>
+            <ConfirmButton
+              action={async () => {
+                await api.delete('/api/budgets/{budget_id}', { path: { budget_id } })
+                navigate(routeHref(['account', 'budgets']))
+              }}
+              className="danger small"
+              title={`Delete the budget ${budget_id}?`}
+              text={<p>Spending is no longer limited by it. What it has counted is lost; a new one begins at zero.</p>}
+              confirmLabel="Delete the budget"
+            >
+              Delete
+            </ConfirmButton>
+          </>
+        )}
+      </p>
+    </>
+  )
+}
+
+/** Spent, reserved and free, as a bar and in words. */
+function BudgetBar({ budget }: { budget: Budget }) {
+  const { spent, reserved } = toShares(budget)
+  const words = `${formatUsdc(budget.spent_usdc)} spent, ${formatUsdc(budget.reserved_usdc)} reserved, ${formatUsdc(budget.remaining_usdc)} free`
+  return (
+    <div className="budget-line">
+      <span className="budget-bar" aria-hidden="true">
+        <span className="spent" style={{ width: `${spent}%` }} />
+        <span className="reserved" style={{ width: `${reserved}%` }} />
+      </span>
+      <span>{words}</span>
+    </div>
   )
 }

@@ -1,12 +1,30 @@
 import { type ReactNode, useId } from 'react'
 
-/** A label connected to its control by id. */
-export function Field({ label, children }: { label: string; children: (id: string) => ReactNode }) {
+/** A label connected to its control by id, with help below it and what is wrong with its value. */
+export function Field({
+  label,
+  help,
+  problem,
+  children,
+}: {
+  label: string
+  help?: ReactNode
+  problem?: string
+  /** `describedBy` is the id of the help, for `aria-describedby`. */
+  children: (id: string, describedBy: string | undefined) => ReactNode
+}) {
   const id = useId()
+  const helpId = help || problem ? `${id}-help` : undefined
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      {children(id)}
+      {children(id, helpId)}
+      {helpId && (
+        <div id={helpId} className="field-help">
+          {problem && <span className="error">{problem} </span>}
+          {help}
+        </div>
+      )}
     </div>
   )
 }

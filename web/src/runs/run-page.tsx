@@ -1,17 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
+import type { Me } from '../account/sign-in.ts'
 import { ACCOUNT_KEY, api, hasStatus } from '../api.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Badge, Card, DescriptionList, Id, MutedText, TextBlock, Timestamp } from '../components/ui.tsx'
 import { formatUsdc } from '../format.ts'
+import { RefusalCard } from '../policies/refusal-changes.tsx'
 import { routeHref } from '../route.ts'
 import { outcomeTones } from './run-outcomes.ts'
 import { type Run, type TimelineStep, toTimeline } from './run-timeline.ts'
 
 const OPEN_OUTCOMES = ['pending', 'approved']
+const REFUSED_OUTCOMES = ['blocked', 'escalated', 'failed']
 
 /** One run: what was decided at each step, when, and what came out. */
-export function RunPage({ id }: { id: string }) {
+export function RunPage({ me, id }: { me: Me; id: string }) {
   const run = useQuery({
     queryKey: [ACCOUNT_KEY, 'run', id],
     queryFn: () => api.get('/api/runs/{id}', { path: { id } }),
@@ -25,10 +28,10 @@ export function RunPage({ id }: { id: string }) {
         </MutedText>
       </Card>
     )
-  return <QueryResult query={run}>{(data) => <RunDetails run={data} />}</QueryResult>
+  return <QueryResult query={run}>{(data) => <RunDetails me={me} run={data} />}</QueryResult>
 }
 
-function RunDetails({ run }: { run: Run }) {
+function RunDetails({ me, run }: { me: Me; run: Run }) {
   const receiptId = run.receipt_url?.split('/').at(-1)
   const settlements = useQuery({
     queryKey: [ACCOUNT_KEY, 'settlements-of-run', run.run_id],
@@ -80,6 +83,7 @@ function RunDetails({ run }: { run: Run }) {
           startedAt={Date.parse(run.created_at)}
         />
       </Card>
+      {REFUSED_OUTCOMES.includes(run.outcome) && <RefusalCard me={me} runId={run.run_id} />}
       {answer?.output !== undefined && (
         <Card title="Output" note={<CopyButton text={answer.output} label="the output" />}>
           <TextBlock label="Text of the output">{answer.output}</TextBlock>

@@ -30,9 +30,9 @@ const PAGE_SIZE = 100
 const MAX_CSV_ROWS = 10_000
 const RUN_ID = /^run_[0-9a-f-]{36}$/
 
-export function RunsSection({ route }: SectionProps) {
+export function RunsSection({ me, route }: SectionProps) {
   const [, id] = route.segments
-  return id === undefined ? <RunList query={route.query} /> : <RunPage id={id} />
+  return id === undefined ? <RunList query={route.query} /> : <RunPage me={me} id={id} />
 }
 
 /** The filters of the address as the API takes them. */
@@ -57,6 +57,7 @@ export function toRunsQuery(query: URLSearchParams): Query {
     until: day('to', '23:59:59.999'),
     min_usdc: number('min'),
     max_usdc: number('max'),
+    mandate_id: text('mandate'),
   }
 }
 
@@ -142,6 +143,7 @@ function RunFilters({ query }: { query: URLSearchParams }) {
       {input('Spender', 'spender')}
       {input('Team', 'team')}
       {input('Tag', 'tag', { placeholder: 'project:apollo' })}
+      {input('Mandate', 'mandate', { placeholder: 'man_…' })}
       {input('From', 'from', { type: 'date' })}
       {input('To', 'to', { type: 'date' })}
       {input('At least, USDC', 'min', { type: 'number' })}
