@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
 
 const TICK_MS = 15_000
+const STALE_MS = 1_000
 const listeners = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
@@ -18,6 +19,8 @@ function subscribe(onChange: () => void) {
     now = Date.now()
     timer = setInterval(tick, TICK_MS)
   }
+  // What has just happened would otherwise lie in the future until the next tick.
+  else if (Date.now() - now >= STALE_MS) tick()
   listeners.add(onChange)
   return () => {
     listeners.delete(onChange)

@@ -34,7 +34,16 @@ export const sectionGroups: { title: string; sections: Section[] }[] = [
   {
     title: 'Money',
     sections: [
+      section('wallets', 'Wallets', async () => (await import('../money/wallets-section.tsx')).WalletsSection),
+      section('spend', 'Spend', async () => (await import('../money/spend-section.tsx')).SpendSection),
       section('analytics', 'Analytics', async () => (await import('../money/analytics-section.tsx')).AnalyticsSection),
+      section(
+        'settlements',
+        'Settlements',
+        async () => (await import('../money/settlements-section.tsx')).SettlementsSection,
+      ),
+      section('escrow', 'Escrow', async () => (await import('../money/escrow-section.tsx')).EscrowSection),
+      section('ledger', 'Ledger', async () => (await import('../money/ledger-section.tsx')).LedgerSection),
     ],
   },
   {

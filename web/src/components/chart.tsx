@@ -28,7 +28,18 @@ const timeAxisFormat = (minSeconds: number, format: string, day: string | null) 
   1,
 ]
 /** Lines or bars over time. Show the same data in a table nearby, for readers who cannot see the chart. */
-export function Chart({ label, times, lines }: { label: string; times: string[]; lines: Line[] }) {
+export function Chart({
+  label,
+  times,
+  lines,
+  isByDay = false,
+}: {
+  label: string
+  times: string[]
+  lines: Line[]
+  /** Whether the times are whole days, each as its midnight UTC. */
+  isByDay?: boolean
+}) {
   const containerRef = useRef<HTMLDivElement>(null)
   const isDark = useDark()
   const data = useMemo<uPlot.AlignedData>(
@@ -38,8 +49,8 @@ export function Chart({ label, times, lines }: { label: string; times: string[];
   const layoutKey = lines.map(({ label: name, colour, unit }) => `${name} ${colour} ${unit}`).join()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new layout or colour scheme needs a new chart; new values do not
   const options = useMemo(
-    () => chartOptions(lines, secondsBetweenPoints(times)),
-    [layoutKey, isDark, secondsBetweenPoints(times)],
+    () => chartOptions(lines, secondsBetweenPoints(times), isByDay),
+    [layoutKey, isDark, secondsBetweenPoints(times), isByDay],
   )
 
   const chartRef = useRef<uPlot>(null)
@@ -60,7 +71,7 @@ export function Chart({ label, times, lines }: { label: string; times: string[];
   return <div ref={containerRef} className="chart" role="img" aria-label={label} />
 }
 
-function chartOptions(lines: Line[], step: number): Omit<uPlot.Options, 'width'> {
+function chartOptions(lines: Line[], step: number, isByDay: boolean): Omit<uPlot.Options, 'width'> {
   const colour = resolveColour
   const grid = { stroke: colour('line'), width: 1 }
   const ticks = { ...grid, size: 4 }
@@ -101,7 +112,9 @@ function chartOptions(lines: Line[], step: number): Omit<uPlot.Options, 'width'>
       })),
     ],
     series: [
-      { label: 'Time (UTC)', value: '{YYYY}-{MM}-{DD} {HH}:{mm}' },
+      isByDay
+        ? { label: 'Day', value: '{YYYY}-{MM}-{DD}' }
+        : { label: 'Time (UTC)', value: '{YYYY}-{MM}-{DD} {HH}:{mm}' },
       ...lines.map(({ label, colour: name, unit, bars, format }) => ({
         label,
         scale: unit,

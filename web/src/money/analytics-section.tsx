@@ -47,7 +47,10 @@ export function AnalyticsSection({ route }: SectionProps) {
           )}
         </QueryResult>
       </Card>
-      <Card title="By lane">
+      <Card
+        title="By lane"
+        note={<a href={routeHref(['account', 'spend'], { group: 'lane' })}>Spend by lane, with what else was paid</a>}
+      >
         <QueryResult query={analytics}>
           {({ by_agent }) => (
             <Table

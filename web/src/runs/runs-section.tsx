@@ -12,6 +12,7 @@ import { VirtualTable } from '../components/virtual-table.tsx'
 import { toCsv } from '../csv.ts'
 import { formatCount, formatUsdc, NO_VALUE } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
+import { formatMicroUsdc, sumMicro, toMicro } from '../usdc-sum.ts'
 import { outcomeTones } from './run-outcomes.ts'
 import { RunPage } from './run-page.tsx'
 
@@ -58,6 +59,7 @@ export function toRunsQuery(query: URLSearchParams): Query {
     min_usdc: number('min'),
     max_usdc: number('max'),
     mandate_id: text('mandate'),
+    spent: text('spent') === 'true' || undefined,
   }
 }
 
@@ -102,6 +104,7 @@ function RunList({ query }: { query: URLSearchParams }) {
               {rows.length > 0 && (
                 <p className="muted" role="status">
                   {formatCount(rows.length)} {rows.length === 1 ? 'run' : 'runs'}
+                  {filter.spent && `, ${formatMicroUsdc(sumMicro(rows.map(({ price_usdc }) => toMicro(price_usdc))))}`}
                   {hasNextPage ? ' so far; scroll for more' : ''}
                 </p>
               )}
@@ -148,6 +151,10 @@ function RunFilters({ query }: { query: URLSearchParams }) {
       {input('To', 'to', { type: 'date' })}
       {input('At least, USDC', 'min', { type: 'number' })}
       {input('At most, USDC', 'max', { type: 'number' })}
+      <label className="check-field">
+        <input type="checkbox" name="spent" value="true" defaultChecked={value('spent') === 'true'} /> Only what was
+        spent
+      </label>
     </FilterForm>
   )
 }

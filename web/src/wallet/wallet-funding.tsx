@@ -6,6 +6,7 @@ import { Field } from '../components/form-fields.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { ErrorMessage, Id, MutedText } from '../components/ui.tsx'
 import { formatUsdc } from '../format.ts'
+import { routeHref } from '../route.ts'
 import { describePaymentError, findCause } from './describe-payment-error.ts'
 import { DevelopmentConsent } from './development-consent.tsx'
 import { WalletRefused } from './injected-account.ts'
@@ -40,7 +41,12 @@ export function WalletFunding({ tenantId }: { tenantId: string }) {
   )
 }
 
-const refreshWallets = () => queryClient.invalidateQueries({ queryKey: [ACCOUNT_KEY, 'wallets'] })
+const refreshMoney = () =>
+  Promise.all(
+    ['wallets', 'ledger', 'settlements'].map((topic) =>
+      queryClient.invalidateQueries({ queryKey: [ACCOUNT_KEY, topic] }),
+    ),
+  )
 
 type TopUp = { tenantId: string; walletId: string; amountUsdc: number; idempotencyKey: string }
 
@@ -83,7 +89,7 @@ function NewWallet({ tenantId, hasFaucet }: { tenantId: string; hasFaucet: boole
           idempotencyKey: keys.current.topUp,
         })
     },
-    onSettled: refreshWallets,
+    onSettled: refreshMoney,
   })
   return (
     <>
@@ -103,7 +109,18 @@ function NewWallet({ tenantId, hasFaucet }: { tenantId: string; hasFaucet: boole
   )
 }
 
-function FundingForm({ tenantId, wallets, hasFaucet }: { tenantId: string; wallets: Wallet[]; hasFaucet: boolean }) {
+export function FundingForm({
+  tenantId,
+  wallets,
+  hasFaucet,
+  hasList = true,
+}: {
+  tenantId: string
+  wallets: Wallet[]
+  hasFaucet: boolean
+  /** Whether the balances are listed above the form. */
+  hasList?: boolean
+}) {
   const injected = useInjectedWallets()
   const [source, setSource] = useState<string>()
   const chosenSource = source ?? (hasFaucet ? FAUCET : injected[0]?.id)
@@ -116,12 +133,13 @@ function FundingForm({ tenantId, wallets, hasFaucet }: { tenantId: string; walle
       const request = JSON.stringify([input.walletId, input.amountUsdc, chosenSource])
       if (attempt.current?.request !== request) attempt.current = { request, idempotencyKey: crypto.randomUUID() }
       const topUp = { tenantId, ...input, idempotencyKey: attempt.current.idempotencyKey }
-      if (browserWallet) await topUpFromBrowserWallet(topUp, browserWallet, { hasFaucet, ...input })
-      else await topUpFromFaucet(topUp)
+      const { topUp: answer } = browserWallet
+        ? await topUpFromBrowserWallet(topUp, browserWallet, { hasFaucet, ...input })
+        : await topUpFromFaucet(topUp)
       attempt.current = undefined
-      return input.amountUsdc
+      return answer
     },
-    onSettled: refreshWallets,
+    onSettled: refreshMoney,
   })
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -135,14 +153,16 @@ function FundingForm({ tenantId, wallets, hasFaucet }: { tenantId: string; walle
   const poorAddress = findCause(fill.error, WalletRefused)?.address
   return (
     <>
-      <ul className="plain-list wallet-list" aria-label="Wallets">
-        {wallets.map(({ wallet_id, name, balance_usdc }) => (
-          <li key={wallet_id}>
-            <strong>{formatUsdc(balance_usdc.available)}</strong> in {name} <Id value={wallet_id} full />{' '}
-            <CopyButton text={wallet_id} label="the wallet id" />
-          </li>
-        ))}
-      </ul>
+      {hasList && (
+        <ul className="plain-list wallet-list" aria-label="Wallets">
+          {wallets.map(({ wallet_id, name, balance_usdc }) => (
+            <li key={wallet_id}>
+              <strong>{formatUsdc(balance_usdc.available)}</strong> in {name} <Id value={wallet_id} full />{' '}
+              <CopyButton text={wallet_id} label="the wallet id" />
+            </li>
+          ))}
+        </ul>
+      )}
       {chosenSource === undefined ? (
         <MutedText>
           To fill it, open this page in a browser with a wallet that holds USDC on Base, or have an agent pay{' '}
@@ -197,7 +217,8 @@ function FundingForm({ tenantId, wallets, hasFaucet }: { tenantId: string; walle
       )}
       {fill.data !== undefined && !fill.isPending && (
         <p role="status" className="success-text">
-          {formatUsdc(fill.data)} paid in.
+          {formatUsdc(fill.data.amount_usdc)} paid in.{' '}
+          <a href={routeHref(['receipts', fill.data.receipt_url.split('/').at(-1)!])}>Its receipt</a>
         </p>
       )}
       {fill.error && <ErrorMessage>{describePaymentError(fill.error)}</ErrorMessage>}

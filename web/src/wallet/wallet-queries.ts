@@ -7,7 +7,8 @@ export type { Wallet } from '@countersign/sdk'
 export const useWallets = (isSignedIn: boolean) =>
   useQuery({
     queryKey: [ACCOUNT_KEY, 'wallets'],
-    queryFn: () => api.get('/api/wallets'),
+    // A tenant has at most 100.
+    queryFn: () => api.get('/api/wallets', { query: { limit: 100 } }),
     enabled: isSignedIn,
   })
 
@@ -20,5 +21,5 @@ export const useOnboardingGuide = () =>
     refetchInterval: false,
   })
 
-export const createWallet = (idempotencyKey: string): Promise<Wallet> =>
-  api.post('/api/wallets', { body: { name: 'First wallet' }, headers: { 'idempotency-key': idempotencyKey } })
+export const createWallet = (idempotencyKey: string, name = 'First wallet'): Promise<Wallet> =>
+  api.post('/api/wallets', { body: { name }, headers: { 'idempotency-key': idempotencyKey } })
