@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
 import { ConfigError, readConfig, requireProductionSettings } from './platform/config.ts'
 
-/** serve | migrate | work | demo | ledger-check | benchmark | check-settings */
+/** serve | migrate | work | demo | demo-seed | ledger-check | benchmark | check-settings */
 const command = process.argv[2] ?? 'serve'
 
 const commands: Record<string, () => Promise<void>> = {
@@ -29,6 +29,7 @@ const commands: Record<string, () => Promise<void>> = {
     (await import('./commands/demo.ts')).demo(readConfig(process.env), {
       allowDevelopmentChain: process.argv.includes('--allow-development-chain'),
     }),
+  'demo-seed': async () => (await import('./commands/demo-seed.ts')).demoSeed(readConfig(process.env)),
 }
 
 /** `serve --workers N` is the setting WORKERS. */

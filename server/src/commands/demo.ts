@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { verifyReceipt } from '@countersign/proof'
 import type { Config } from '../platform/config.ts'
-import { readServiceAddress } from '../platform/service-address.ts'
 import { MADE_PAYER_FILE, PAYER_KEY_FILE } from './development-payer.ts'
+import { findRunningService } from './running-service.ts'
 import { onStopSignal } from './stop-signals.ts'
 
 /** Shows a paid run in the terminal: discovery, 402, payment, output, receipt, verification. Starts a service if none runs. */
 export async function demo(config: Config, { allowDevelopmentChain = false } = {}) {
-  const runningService = await findRunningService(config)
-  const service = runningService ?? (await startService(config))
+  const url = await findRunningService(config)
+  if (url) print(`The service at ${url} is running.`)
+  const service = url ? { url, stop: async () => {} } : await startService(config)
   try {
     await runDemo(service.url, readPayer(config), allowDevelopmentChain)
   } finally {
@@ -18,18 +19,6 @@ export async function demo(config: Config, { allowDevelopmentChain = false } = {
 }
 
 type RunningService = { url: string; stop(): Promise<void> }
-
-async function findRunningService(config: Config): Promise<RunningService | undefined> {
-  const started = readServiceAddress(resolve(config.COUNTERSIGN_DATA_DIR))
-  for (const url of [started, config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`]) {
-    if (!url) continue
-    const health = await fetch(`${url}/api/health`, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined)
-    if (!health?.ok) continue
-    print(`The service at ${url} is running.`)
-    return { url, stop: async () => {} }
-  }
-  return undefined
-}
 
 async function startService(config: Config): Promise<RunningService> {
   const [{ createService }, { fundDevelopmentPayer }, { createLog }] = await Promise.all([

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { ScrollBox } from './scroll-box.tsx'
 
 export type Column<Row> = { name: string; render: (row: Row) => ReactNode; numeric?: boolean; wide?: boolean }
 
@@ -18,7 +19,7 @@ export function Table<Row>({
 }) {
   if (rows.length === 0) return <p className="muted empty">{empty}</p>
   return (
-    <div className="scroll">
+    <ScrollBox label={label}>
       <table aria-label={label}>
         <TableHead columns={columns} />
         <tbody>
@@ -29,7 +30,7 @@ export function Table<Row>({
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   )
 }
 

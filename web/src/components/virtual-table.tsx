@@ -1,5 +1,6 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { ScrollBox } from './scroll-box.tsx'
 import { type Column, TableCells, TableHead } from './table.tsx'
 
 const ROW_HEIGHT = 38
@@ -43,7 +44,7 @@ export function VirtualTable<Row>({
   const above = (items[0]?.start ?? scrollMargin) - scrollMargin
   const below = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? scrollMargin) - scrollMargin)
   return (
-    <div className="scroll" ref={box}>
+    <ScrollBox label={label} ref={box}>
       <table aria-label={label} aria-rowcount={rows.length + 1}>
         <TableHead columns={columns} />
         <tbody>
@@ -56,7 +57,7 @@ export function VirtualTable<Row>({
           <Space height={below} />
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Outlet, useLocation } from '@tanstack/react-router'
+import { Outlet, useLocation, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { sections } from '../account/sections.ts'
 import { UnreachableBanner } from '../components/unreachable-banner.tsx'
@@ -10,6 +10,7 @@ import { Sidebar } from './sidebar.tsx'
 export function Layout() {
   const { pathname, href } = useLocation()
   const title = titleOf(pathname)
+  const isLoading = useRouterState({ select: (state) => state.isLoading })
   const mainRef = useRef<HTMLElement>(null)
   const focusedPath = useRef(pathname)
   useEffect(() => {
@@ -29,7 +30,7 @@ export function Layout() {
         <Sidebar key={href} />
         <div className="page">
           <UnreachableBanner />
-          <main ref={mainRef} tabIndex={-1}>
+          <main ref={mainRef} tabIndex={-1} aria-busy={isLoading}>
             <Outlet />
           </main>
         </div>
