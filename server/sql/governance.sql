@@ -529,13 +529,24 @@ create or replace function claim_approved_runs(at timestamptz, lease interval, m
   returning *
 $$;
 
--- The rows of `/api/runs`: runs and loops, and pre-authorised payments that were made elsewhere.
+-- The rows of `/api/runs` that are pre-authorised payments which were made elsewhere.
+create or replace view preauth_history as
+select run_id as id, tenant_id, 'preauth' as kind, 'pre-auth' as action, outcome, agent_id, amount_micro as price_micro, created_at, receipt_id,
+       coalesce(spender, agent_id) as spender, team, tags, closed_at as finished_at,
+       case when outcome = 'escalated' then 'escalated' when outcome in ('pending', 'approved') then 'waiting' else 'ended' end as progress
+from preauths where not taken_by_run;
+
+-- The rows of `/api/runs`, which are also what the control tower counts: runs, loops and top-ups, and pre-authorised payments.
 create or replace view run_history as
 select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at,
        case state when 'completed' then coalesce(receipt_id, result->>'receipt_id') when 'failed' then receipt_id end as receipt_id,
-       coalesce(spender, 'key:' || key_id, 'unknown') as spender, team, tags, finished_at
+       coalesce(spender, 'key:' || key_id, 'unknown') as spender, team, tags, finished_at,
+       case when outcome = 'escalated' then 'escalated' when state in ('executing', 'settling') then 'executing'
+            when state in ('pending_approval', 'approved') then 'waiting' else 'ended' end as progress
 from runs
 union all
-select run_id, tenant_id, 'preauth', 'pre-auth', outcome, agent_id, amount_micro, created_at, receipt_id,
-       coalesce(spender, agent_id), team, tags, closed_at
-from preauths where not taken_by_run;
+select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at, receipt_id, spender, team, tags, finished_at, progress from preauth_history;
+
+-- Pre-authorisations whose payment may still be made: `?status=active` of the list, and `preauth.open` of the control tower.
+create or replace view active_preauths as
+select id, tenant_id, created_at from preauths where status in ('open', 'in_use');

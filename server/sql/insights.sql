@@ -150,3 +150,27 @@ create or replace function take_benchmark_turn(measured text, candidate text, at
   )
   select exists (select 1 from acquired)
 $$;
+
+-- How many rows of `run_history` a tenant has since a whole hour. Ended runs and loops are in the sums of their hours, because there may
+-- be millions of them; the other kinds are counted one by one, from the id that the caller gives.
+create or replace function tenant_run_counts(tenant text, since timestamptz, first_run text)
+returns table (runs bigint, completed bigint, blocked bigint, failed bigint) language sql stable as $$
+  select coalesce(sum(part.runs), 0)::bigint, coalesce(sum(part.completed), 0)::bigint, coalesce(sum(part.blocked), 0)::bigint, coalesce(sum(part.failed), 0)::bigint
+  from (
+    select run_hour.runs, run_hour.completed, run_hour.blocked, run_hour.failed from tenant_run_hours(tenant, since, 'infinity', '{}') run_hour
+    union all
+    select count(*), count(*) filter (where run.outcome = 'completed'), count(*) filter (where run.outcome = 'blocked'), count(*) filter (where run.outcome = 'failed')
+    from run_history run where run.tenant_id = tenant and run.kind = 'topup' and run.created_at >= since
+    union all
+    select count(*), count(*) filter (where payment.outcome = 'completed'), count(*) filter (where payment.outcome = 'blocked'), count(*) filter (where payment.outcome = 'failed')
+    from preauth_history payment where payment.tenant_id = tenant and payment.created_at >= since and payment.id >= first_run
+  ) part
+$$;
+
+-- What was decided by the identity that had asked for it: the rows of `/api/control-tower/self-approved`.
+create or replace view self_approvals as
+select approval.tenant_id, 'approval' as kind, approval.id, approval.resolved_at as decided_at, approval.agent_id, approval.amount_micro from approvals approval where approval.self_approved
+union all
+select override.tenant_id, 'override', override.id, override.created_at, override.agent_id, override.amount_micro from overrides override where override.self_approved
+union all
+select trade.tenant_id, 'trade', trade.id::text, trade.approved_at, trade.agent_id, trade.notional_micro from rh_runs trade where trade.self_approved;

@@ -22,6 +22,15 @@ begin
   end if;
 end $$;
 
+-- Settlements that are not final, which are those of open runs: `?state=pending` and `?state=unknown` of the list, and
+-- `settlements_unknown` of the control tower.
+create or replace view open_settlements as
+select run.terms->>'settlement_id' as id, run.id as run_id, run.tenant_id, case when run.payment is null then 'wallet' else 'x402' end as method, coalesce(run.payment_state, 'pending') as state,
+       coalesce(run.payment#>>'{terms,network}', 'eip155:8453') as network, run.terms->>'asset' as asset, run.payer, run.terms->>'pay_to' as pay_to, run.price_micro as amount_micro,
+       coalesce(run.payment#>>'{authorization,nonce}', run.terms->>'settlement_id') as nonce, coalesce((run.payment#>>'{authorization,validBefore}')::bigint, 0) as valid_before, run.payment,
+       null::text as transaction, false as shared_transaction, null::bigint as block, run.reason, run.attempts, run.next_attempt_at, run.created_at, run.updated_at, run.wallet_id
+from open_runs run where run.accounts is not null;
+
 -- A tenant's newest settlements before a cursor, of one state, way to pay or range of time where those are given. Those paid
 -- from a wallet are in the order of their runs. first_id and end_id: the ids between which those of the range are, so that
 -- the indexes by id serve it too.
@@ -33,6 +42,7 @@ create or replace function tenant_settlements(tenant text, before text, only_sta
      from settlement_records settlement where settlement.tenant_id = tenant and (before is null or settlement.id < before) and (only_state is null or settlement.state = only_state)
        and (only_method is null or settlement.method = only_method)
        and (since is null or (settlement.created_at >= since and settlement.id >= first_id)) and (until is null or (settlement.created_at <= until and settlement.id < end_id))
+       and coalesce(only_state not in ('pending', 'unknown'), true)
      order by settlement.id desc limit max_rows)
     union all
     (select run.terms->>'settlement_id', run.id, run.tenant_id, 'wallet', case run.state when 'completed' then 'settled' else 'failed' end, 'eip155:8453', run.terms->>'asset', run.payer, run.terms->>'pay_to',
@@ -42,17 +52,13 @@ create or replace function tenant_settlements(tenant text, before text, only_sta
        and (only_state is null or run.state = case only_state when 'settled' then 'completed' else only_state end)
        and (only_method is null or only_method = 'wallet')
        and (since is null or (run.created_at >= since and run.id >= 'run_' || substr(first_id, 5))) and (until is null or (run.created_at <= until and run.id < 'run_' || substr(end_id, 5)))
+       and coalesce(only_state not in ('pending', 'unknown'), true)
      order by run.id desc limit max_rows)
     union all
-    (select run.terms->>'settlement_id', run.id, run.tenant_id, case when run.payment is null then 'wallet' else 'x402' end, coalesce(run.payment_state, 'pending'),
-            coalesce(run.payment#>>'{terms,network}', 'eip155:8453'), run.terms->>'asset', run.payer, run.terms->>'pay_to', run.price_micro,
-            coalesce(run.payment#>>'{authorization,nonce}', run.terms->>'settlement_id'), coalesce((run.payment#>>'{authorization,validBefore}')::bigint, 0), run.payment, null, false, null::bigint, run.reason,
-            run.attempts, run.next_attempt_at, run.created_at, run.updated_at, run.wallet_id
-     from open_runs run
-     where run.tenant_id = tenant and run.accounts is not null and (before is null or run.terms->>'settlement_id' < before) and (only_state is null or coalesce(run.payment_state, 'pending') = only_state)
-       and (only_method is null or only_method = case when run.payment is null then 'wallet' else 'x402' end)
-       and (since is null or run.created_at >= since) and (until is null or run.created_at <= until)
-     order by run.terms->>'settlement_id' desc limit max_rows)
+    (select settlement.* from open_settlements settlement
+     where settlement.tenant_id = tenant and (before is null or settlement.id < before) and (only_state is null or settlement.state = only_state)
+       and (only_method is null or settlement.method = only_method) and (since is null or settlement.created_at >= since) and (until is null or settlement.created_at <= until)
+     order by settlement.id desc limit max_rows)
   ) settlement order by settlement.id desc limit max_rows
 $$;
 

@@ -77,3 +77,14 @@ begin
   end if;
   return jsonb_build_object('dropped', false, 'switched_off', switched_off);
 end $$;
+
+-- What is active and what is failing, for `?status=` of the list and for the control tower.
+create or replace view webhook_states as
+select id, tenant_id, is_active, failing_since is not null or disabled_reason is not null as is_failing
+from webhook_subscriptions where deleted_at is null;
+
+-- Deliveries that will still be tried: the rows of `/api/webhook-deliveries` and `pending_deliveries` of the control tower.
+create or replace view waiting_deliveries as
+select delivery.id, subscription.tenant_id, delivery.subscription_id, delivery.created_at
+from webhook_states subscription join webhook_deliveries delivery on delivery.subscription_id = subscription.id and delivery.state = 'pending'
+where subscription.is_active;

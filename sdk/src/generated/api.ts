@@ -1356,6 +1356,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhook-deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Deliveries that will still be tried, of all active subscriptions, newest first
+         * @description Deliveries that will still be tried, of all active subscriptions, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["listWaitingDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/webhooks/{id}": {
         parameters: {
             query?: never;
@@ -1550,6 +1570,66 @@ export interface paths {
          * @description A freeze needs a reason. Freezing twice is the same as once; so is unfreezing. Needs an `X-API-Key` with the scope `control`, or a session.
          */
         post: operations["steerAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/control-tower/budgets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every budget with a window, what is left of it, and a forecast with its interval
+         * @description Every budget with a window, what is left of it, and a forecast with its interval. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["listBudgetOutlooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/control-tower/self-approved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was decided by the identity that had asked for it, newest first
+         * @description What was decided by the identity that had asked for it, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["listSelfApproved"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/control-tower/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Agents and spenders that can be frozen: those seen last, and the lanes
+         * @description At most 200 names of the newest activity, of mandates and of keys; other names can be frozen, too. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["listSeenAgents"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3738,6 +3818,35 @@ export interface components {
             currency: "USDC";
             budgets: components["schemas"]["Budget"][];
         };
+        BudgetOutlook: {
+            budget_id: string;
+            scope: {
+                type: string;
+                id: string;
+            };
+            window: string;
+            limit_usdc: number;
+            spent_usdc: number;
+            reserved_usdc: number;
+            remaining_usdc: number;
+            resets_at: string | null;
+            forecast: {
+                rate_usdc_per_hour: number;
+                /** Format: date-time */
+                exhausted_at: string;
+                /** Format: date-time */
+                earliest: string;
+                latest: string | null;
+                confidence: number;
+            } | null;
+            /** @description Whether it is among the `budgets_at_risk` of the control tower. */
+            at_risk: boolean;
+            /** @description What can be said of it. used_up; below_one_run: less is left than the cheapest run costs; runs_out: before it resets, with 90 % confidence; may_run_out: the forecast or its interval ends before the reset; lasts; no_spending; too_little_history for a forecast. */
+            prospect: "used_up" | "below_one_run" | "runs_out" | "may_run_out" | "lasts" | "no_spending" | "too_little_history";
+        };
+        BudgetOutlooksResponse: {
+            budgets: components["schemas"]["BudgetOutlook"][];
+        };
         /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope`, `window` (default tenant and month) and `parent_id` are fixed when it is made. */
         BudgetUpdateRequest: {
             budget_id?: string;
@@ -3800,57 +3909,48 @@ export interface components {
                 today_usdc: number;
                 month_usdc: number;
             };
+            /** @description The rows of GET /api/runs with the same outcome since the day or month began, in UTC: runs, loops, top-ups and pre-authorised payments. */
             runs: {
                 today: number;
                 month: number;
                 completed_today: number;
                 blocked_today: number;
                 failed_today: number;
+                /** @description GET /api/runs?progress=executing. */
                 executing: number;
+                /** @description GET /api/runs?outcome=escalated, pre-authorised payments included. */
                 escalated: number;
             };
+            /** @description GET /api/approvals?status=pending. */
             approvals_pending: number;
             /** @description Trades that wait: GET /api/rh/runs?status=pending_approval. */
             brokerage_approvals_pending: number;
             /** @description Whether somebody decided this month about what he asked for himself. */
             self_approved: boolean;
-            /** @description Approvals, overrides and trades of this month that the identity decided which had asked. */
+            /** @description Approvals, overrides and trades of this month that the identity decided which had asked: GET /api/control-tower/self-approved. */
             self_approved_count: number;
+            /** @description GET /api/pre-auth?status=active and ?status=escalated. */
             preauth: {
                 open: number;
                 escalated: number;
                 oldest_age_s: number | null;
             };
+            /** @description GET /api/settlements?state=unknown. */
             settlements_unknown: number;
+            /** @description GET /api/webhooks?status=active and ?status=failing. */
             webhooks: {
                 active: number;
                 failing: number;
+                /** @description GET /api/webhook-deliveries. */
                 pending_deliveries: number;
                 oldest_pending_age_s: number | null;
             };
-            budgets_at_risk: {
-                budget_id: string;
-                scope: {
-                    type: string;
-                    id: string;
-                };
-                window: string;
-                limit_usdc: number;
-                spent_usdc: number;
-                reserved_usdc: number;
-                remaining_usdc: number;
-                resets_at: string | null;
-                forecast: {
-                    rate_usdc_per_hour: number;
-                    /** Format: date-time */
-                    exhausted_at: string;
-                    /** Format: date-time */
-                    earliest: string;
-                    latest: string | null;
-                    confidence: number;
-                } | null;
-            }[];
+            /** @description GET /api/control-tower/budgets?at_risk=true. */
+            budgets_at_risk: components["schemas"]["BudgetOutlook"][];
+            /** @description The newest 20 of GET /api/predictive/alerts?unread=true. */
             alerts: components["schemas"]["PredictiveAlert"][];
+            /** @description How many those are. */
+            alerts_unread: number;
             frozen_agents: {
                 agent_id: string;
                 reason: string;
@@ -6127,6 +6227,25 @@ export interface components {
             has_more: boolean;
             next_after: string | null;
         };
+        SeenNamesResponse: {
+            names: {
+                name: string;
+                kind: "agent" | "spender" | "lane";
+                last_seen_at: string | null;
+                frozen: boolean;
+            }[];
+        };
+        SelfApprovedResponse: {
+            decisions: {
+                kind: "approval" | "override" | "trade";
+                id: string;
+                agent_id: string | null;
+                amount_usdc: number | null;
+                /** Format: date-time */
+                decided_at: string;
+            }[];
+            has_more: boolean;
+        };
         SessionEnded: {
             ended: boolean;
         };
@@ -6445,6 +6564,35 @@ export interface components {
                 [key: string]: unknown;
             };
             receipt_url: string;
+        };
+        WaitingDeliveriesResponse: {
+            deliveries: components["schemas"]["WaitingDelivery"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        WaitingDelivery: {
+            webhook_id: string;
+            id: string;
+            /** @description What the target sees as webhook-id. */
+            event_id: string;
+            type: string;
+            seq: number;
+            state: "pending" | "delivered" | "exhausted";
+            attempts: number;
+            last_status: number | null;
+            last_error: string | null;
+            last_ms: number | null;
+            last_attempt_at: string | null;
+            next_attempt_at: string | null;
+            history: {
+                at: string;
+                status: number | null;
+                error: string | null;
+                ms: number;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            delivered_at: string | null;
         };
         Wallet: {
             wallet_id: string;
@@ -6772,6 +6920,8 @@ export type BenchmarkResponse = components['schemas']['BenchmarkResponse'];
 export type BillingPortal = components['schemas']['BillingPortal'];
 export type Budget = components['schemas']['Budget'];
 export type BudgetConfigResponse = components['schemas']['BudgetConfigResponse'];
+export type BudgetOutlook = components['schemas']['BudgetOutlook'];
+export type BudgetOutlooksResponse = components['schemas']['BudgetOutlooksResponse'];
 export type BudgetUpdateRequest = components['schemas']['BudgetUpdateRequest'];
 export type CapabilitiesResponse = components['schemas']['CapabilitiesResponse'];
 export type CbAccount = components['schemas']['CbAccount'];
@@ -6903,6 +7053,8 @@ export type RunRequest = components['schemas']['RunRequest'];
 export type RunSuccessResponse = components['schemas']['RunSuccessResponse'];
 export type RunSummary = components['schemas']['RunSummary'];
 export type RunsResponse = components['schemas']['RunsResponse'];
+export type SeenNamesResponse = components['schemas']['SeenNamesResponse'];
+export type SelfApprovedResponse = components['schemas']['SelfApprovedResponse'];
 export type SessionEnded = components['schemas']['SessionEnded'];
 export type SessionRequest = components['schemas']['SessionRequest'];
 export type SessionResponse = components['schemas']['SessionResponse'];
@@ -6920,6 +7072,8 @@ export type TenantUpdate = components['schemas']['TenantUpdate'];
 export type TenantsResponse = components['schemas']['TenantsResponse'];
 export type TopUpRequest = components['schemas']['TopUpRequest'];
 export type TopUpResponse = components['schemas']['TopUpResponse'];
+export type WaitingDeliveriesResponse = components['schemas']['WaitingDeliveriesResponse'];
+export type WaitingDelivery = components['schemas']['WaitingDelivery'];
 export type Wallet = components['schemas']['Wallet'];
 export type WalletCreate = components['schemas']['WalletCreate'];
 export type WalletsResponse = components['schemas']['WalletsResponse'];
@@ -9446,6 +9600,8 @@ export interface operations {
                 mandate_id?: string;
                 /** @description true: only runs and loops that GET /api/spend counts. */
                 spent?: boolean;
+                /** @description waiting: for a decision, its payment or its close. executing: the work or its settlement goes on. */
+                progress?: "waiting" | "executing" | "escalated" | "ended";
             };
             header?: never;
             path?: never;
@@ -11788,6 +11944,8 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the page before */
                 cursor?: string;
+                /** @description active: switched on. failing: its last delivery failed, or failures have switched it off. One may be both. */
+                status?: "active" | "failing";
             };
             header?: never;
             path?: never;
@@ -11899,6 +12057,68 @@ export interface operations {
             };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listWaitingDeliveries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deliveries": [
+                     *         {
+                     *           "webhook_id": "webhook id",
+                     *           "id": "id",
+                     *           "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *           "type": "type",
+                     *           "seq": 1,
+                     *           "state": "pending",
+                     *           "attempts": 1,
+                     *           "last_status": 1,
+                     *           "last_error": "last error",
+                     *           "last_ms": 1,
+                     *           "last_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *           "next_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *           "history": [
+                     *             {
+                     *               "at": "at",
+                     *               "status": 1,
+                     *               "error": "invalid_request",
+                     *               "ms": 1
+                     *             }
+                     *           ],
+                     *           "created_at": "2026-11-16T09:30:00.000Z",
+                     *           "delivered_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false,
+                     *       "next_cursor": "next cursor"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WaitingDeliveriesResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -12308,6 +12528,8 @@ export interface operations {
         parameters: {
             query?: {
                 severity?: "critical" | "warning" | "info";
+                /** @description true: only those that nobody has marked as read. */
+                unread?: boolean;
                 limit?: number;
                 /** @description next_cursor of the page before */
                 cursor?: string;
@@ -12753,7 +12975,9 @@ export interface operations {
                      *             "earliest": "2026-11-16T09:30:00.000Z",
                      *             "latest": "latest",
                      *             "confidence": 0.92
-                     *           }
+                     *           },
+                     *           "at_risk": true,
+                     *           "prospect": "used_up"
                      *         }
                      *       ],
                      *       "alerts": [
@@ -12767,6 +12991,7 @@ export interface operations {
                      *           "data": {}
                      *         }
                      *       ],
+                     *       "alerts_unread": 1,
                      *       "frozen_agents": [
                      *         {
                      *           "agent_id": "analyst-v1",
@@ -12869,7 +13094,9 @@ export interface operations {
                      *             "earliest": "2026-11-16T09:30:00.000Z",
                      *             "latest": "latest",
                      *             "confidence": 0.92
-                     *           }
+                     *           },
+                     *           "at_risk": true,
+                     *           "prospect": "used_up"
                      *         }
                      *       ],
                      *       "alerts": [
@@ -12883,6 +13110,7 @@ export interface operations {
                      *           "data": {}
                      *         }
                      *       ],
+                     *       "alerts_unread": 1,
                      *       "frozen_agents": [
                      *         {
                      *           "agent_id": "analyst-v1",
@@ -12903,6 +13131,144 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listBudgetOutlooks: {
+        parameters: {
+            query?: {
+                /** @description true: only those at risk. */
+                at_risk?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "budgets": [
+                     *         {
+                     *           "budget_id": "daily-cap",
+                     *           "scope": {
+                     *             "type": "type",
+                     *             "id": "id"
+                     *           },
+                     *           "window": "day",
+                     *           "limit_usdc": 10,
+                     *           "spent_usdc": 2.5,
+                     *           "reserved_usdc": 0.5,
+                     *           "remaining_usdc": 7,
+                     *           "resets_at": "resets at",
+                     *           "forecast": {
+                     *             "rate_usdc_per_hour": 1,
+                     *             "exhausted_at": "2026-11-16T09:30:00.000Z",
+                     *             "earliest": "2026-11-16T09:30:00.000Z",
+                     *             "latest": "latest",
+                     *             "confidence": 0.92
+                     *           },
+                     *           "at_risk": true,
+                     *           "prospect": "used_up"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BudgetOutlooksResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSelfApproved: {
+        parameters: {
+            query?: {
+                /** @description Default: the first of this month, UTC. */
+                since?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "decisions": [
+                     *         {
+                     *           "kind": "approval",
+                     *           "id": "id",
+                     *           "agent_id": "analyst-v1",
+                     *           "amount_usdc": 0.025,
+                     *           "decided_at": "2026-11-16T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "has_more": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SelfApprovedResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSeenAgents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "names": [
+                     *         {
+                     *           "name": "Operations",
+                     *           "kind": "agent",
+                     *           "last_seen_at": "2026-11-16T09:30:00.000Z",
+                     *           "frozen": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SeenNamesResponse"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -13883,7 +14249,8 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the page before */
                 cursor?: string;
-                status?: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
+                /** @description active: open or in_use. */
+                status?: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected" | "active";
                 agent_id?: string;
             };
             header?: never;

@@ -7,6 +7,7 @@ import type { Catalog } from '../modules/catalog/catalog.ts'
 import { alertsRoutes } from '../modules/insights/alerts.routes.ts'
 import { createAlerts } from '../modules/insights/alerts.ts'
 import { createAnalytics } from '../modules/insights/analytics.ts'
+import { controlTowerRoutes } from '../modules/insights/control-tower.routes.ts'
 import { createControlTower } from '../modules/insights/control-tower.ts'
 import { createFrozenAgents } from '../modules/insights/frozen-agents.ts'
 import { insightsRoutes } from '../modules/insights/insights.routes.ts'
@@ -112,7 +113,8 @@ export function composeObservability(
     audit: outbox.audit,
     alerts,
     frozen,
-    isLane: (agentId) => agentId in costs(),
+    laneNames: () => Object.keys(costs()),
+    cheapestRunMicro: () => catalog.priceRange('run').minMicro,
     logCheckpoint: receipts.log.newestCheckpoint,
   })
 
@@ -127,7 +129,8 @@ export function composeObservability(
       auditRoutes(app, audit)
       webhooksRoutes(app, webhooks)
       alertsRoutes(app, alerts)
-      insightsRoutes(app, { analytics, controlTower, spend: createSpend({ db, clock }) })
+      insightsRoutes(app, { analytics, spend: createSpend({ db, clock }) })
+      controlTowerRoutes(app, controlTower)
     },
     start(pruning: Pruning) {
       sequencer.start()

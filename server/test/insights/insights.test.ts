@@ -142,7 +142,8 @@ test('the control tower shows pending work and budgets at risk of this tenant on
   expect(view).toMatchObject({
     as_of: node.clock.now().toISOString(),
     spend: { today_usdc: 0.013, month_usdc: 0.013 },
-    runs: { today: 2, completed_today: 1, executing: 1, escalated: 0 },
+    // The pre-authorised payment is a row of GET /api/runs, and counts as one.
+    runs: { today: 3, completed_today: 1, executing: 1, escalated: 0 },
     approvals_pending: 0,
     brokerage_approvals_pending: 0,
     preauth: { open: 1, escalated: 0, oldest_age_s: 90 },

@@ -2,6 +2,7 @@ import { findMandateIds } from '../../src/modules/governance/grants/grants.store
 import { alertsRoutes } from '../../src/modules/insights/alerts.routes.ts'
 import { createAlerts } from '../../src/modules/insights/alerts.ts'
 import { createAnalytics } from '../../src/modules/insights/analytics.ts'
+import { controlTowerRoutes } from '../../src/modules/insights/control-tower.routes.ts'
 import { createControlTower } from '../../src/modules/insights/control-tower.ts'
 import { checkEnv } from '../../src/modules/insights/env-check.ts'
 import { createFrozenAgents } from '../../src/modules/insights/frozen-agents.ts'
@@ -126,7 +127,8 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     audit: outbox.audit,
     alerts,
     frozen,
-    isLane: (agentId) => agentId in laneCosts(),
+    laneNames: () => Object.keys(laneCosts()),
+    cheapestRunMicro: () => 10_000n,
     logCheckpoint: async () => 'a checkpoint',
   })
   const app = await createHttp({
@@ -149,7 +151,8 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   })
   webhooksRoutes(app, webhooks)
   alertsRoutes(app, alerts)
-  insightsRoutes(app, { analytics, controlTower, spend: createSpend({ db: database.db, clock }) })
+  insightsRoutes(app, { analytics, spend: createSpend({ db: database.db, clock }) })
+  controlTowerRoutes(app, controlTower)
   healthRoutes(app, {
     health,
     envCheck: async () => ({

@@ -35,6 +35,7 @@ export const Alert = Type.Object(
 export const AlertsQuery = Type.Object(
   {
     severity: Type.Optional(Severity),
+    unread: Type.Optional(Type.Boolean({ description: 'true: only those that nobody has marked as read.' })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
     cursor: cursorParameter('alr'),
   },

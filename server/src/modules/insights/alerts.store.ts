@@ -22,6 +22,16 @@ export async function listAlerts(tx: Tx, tenantId: string, filter: AlertFilter):
   return query.execute()
 }
 
+export async function countUnread(tx: Tx, tenantId: string): Promise<number> {
+  const { count } = await tx
+    .selectFrom('alerts')
+    .select((on) => on.fn.countAll<bigint>().as('count'))
+    .where('tenant_id', '=', tenantId)
+    .where('read_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export async function markRead(tx: Tx, tenantId: string, id: string, at: Date): Promise<AlertRow | undefined> {
   return tx
     .updateTable('alerts')

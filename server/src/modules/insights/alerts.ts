@@ -38,7 +38,7 @@ export function createAlerts(deps: AlertsDeps) {
 
   return {
     /** Listing alerts needs a plan with the feature; creating and marking them does not. */
-    async list(caller: TenantCaller, query: { severity?: string; cursor?: string; limit?: number }) {
+    async list(caller: TenantCaller, query: { severity?: string; unread?: boolean; cursor?: string; limit?: number }) {
       await deps.requireFeature(caller, 'predictive_alerts')
       const limit = query.limit ?? 50
       const rows = await store.listAlerts(deps.db, caller.tenantId, { ...query, limit })
@@ -84,11 +84,14 @@ export function createAlerts(deps: AlertsDeps) {
       return raisedCount
     },
 
-    /** For the control tower: unread alerts, newest first. Empty when the plan does not include alerts. */
-    async listUnread(caller: TenantCaller, limit: number) {
-      if (!(await deps.hasFeature(caller, 'predictive_alerts'))) return []
-      const rows = await store.listAlerts(deps.db, caller.tenantId, { limit, unread: true })
-      return rows.slice(0, limit).map(toAlertRecord)
+    /** For the control tower: the newest unread alerts and how many there are. None when the plan does not include alerts. */
+    async readUnread(caller: TenantCaller, limit: number) {
+      if (!(await deps.hasFeature(caller, 'predictive_alerts'))) return { alerts: [], count: 0 }
+      const [rows, count] = await Promise.all([
+        store.listAlerts(deps.db, caller.tenantId, { limit, unread: true }),
+        store.countUnread(deps.db, caller.tenantId),
+      ])
+      return { alerts: rows.slice(0, limit).map(toAlertRecord), count }
     },
   }
 }

@@ -51,13 +51,3 @@ export async function readLatencies(tx: Tx, { tenantId, since, until }: Analytic
   `.execute(tx)
   return rows
 }
-
-export async function readTotals(tx: Tx, filter: AnalyticsFilter): Promise<RunSums> {
-  const { rows } = await sql<RunSums>`
-    select coalesce(sum(runs), 0)::bigint as runs, coalesce(sum(completed), 0)::bigint as completed,
-           coalesce(sum(blocked), 0)::bigint as blocked, coalesce(sum(failed), 0)::bigint as failed,
-           coalesce(sum(spend_micro), 0)::bigint as spend_micro, coalesce(sum(cost_micro), 0)::bigint as cost_micro
-    from ${runHours(filter)}
-  `.execute(tx)
-  return rows[0]!
-}

@@ -15,11 +15,15 @@ export type WatchedBudget = {
   reserved_micro: bigint
   history_period: string | null
   samples: Sample[]
+  applies_to: string[]
 }
 
 type Row = Omit<WatchedBudget, 'samples'> & { samples: [number, string][] | null }
 
-/** The budgets with spending in their current window, with their samples. `periods` holds the current period of each window. */
+/**
+ * Budgets with their samples: all of a tenant, or those of all tenants with spending in their current window. `periods` holds
+ * the current period of each window.
+ */
 export async function readWatchedBudgets(
   tx: Tx,
   periods: Record<string, string>,
@@ -27,13 +31,14 @@ export async function readWatchedBudgets(
   tenantId?: string,
 ): Promise<WatchedBudget[]> {
   const { rows } = await sql<Row>`
-    select budget.tenant_id, budget.budget_id, budget.scope, budget.scope_type, budget.scope_id, budget."window", definition.limit_micro,
-           counter.period, counter.spent_micro, counter.reserved_micro, history.period as history_period, history.samples
+    select budget.tenant_id, budget.budget_id, budget.scope, budget.scope_type, budget.scope_id, budget."window", definition.limit_micro, budget.applies_to,
+           ${JSON.stringify(periods)}::jsonb->>budget."window" as period, coalesce(counter.spent_micro, 0) as spent_micro, coalesce(counter.reserved_micro, 0) as reserved_micro,
+           history.period as history_period, history.samples
     from budgets budget
     join limit_definitions definition on definition.scope = budget.scope
-    join limits counter on counter.scope = budget.scope and counter.period = ${JSON.stringify(periods)}::jsonb->>budget."window"
+    left join limits counter on counter.scope = budget.scope and counter.period = ${JSON.stringify(periods)}::jsonb->>budget."window"
     left join spend_history history on history.scope = budget.scope
-    where ${tenantId === undefined ? sql`true` : sql`budget.tenant_id = ${tenantId}`}
+    where budget."window" <> 'run' and ${tenantId === undefined ? sql`counter.scope is not null` : sql`budget.tenant_id = ${tenantId}`}
     order by budget.tenant_id, budget.budget_id limit ${limit}
   `.execute(tx)
   return rows.map((row) => ({

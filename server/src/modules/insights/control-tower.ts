@@ -5,9 +5,15 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Alerts } from './alerts.ts'
-import { readTotals } from './analytics.store.ts'
-import { readOutlooks, toOutlookRecord } from './budget-watch.ts'
-import { countSelfApproved, isAgentNamed, readPendingWork } from './control-tower.store.ts'
+import { isAtRisk, readOutlooks, toOutlookRecord } from './budget-watch.ts'
+import {
+  countSelfApproved,
+  isAgentNamed,
+  listSeenNames,
+  listSelfApproved,
+  readPendingWork,
+  readRunCounts,
+} from './control-tower.store.ts'
 import { deleteFrozen, type FrozenAgents, writeFrozen } from './frozen-agents.ts'
 import { readSpentMicro } from './spend.store.ts'
 
@@ -15,9 +21,11 @@ export type ControlTowerDeps = {
   db: Db
   clock: Clock
   audit: Outbox['audit']
-  alerts: Pick<Alerts, 'listUnread'>
+  alerts: Pick<Alerts, 'readUnread'>
   frozen: FrozenAgents
-  isLane(agentId: string): boolean
+  laneNames(): string[]
+  /** What the cheapest run costs: a budget with less left pays for none. */
+  cheapestRunMicro(): bigint
   /** The newest checkpoint of the public log, or null while the log is empty. */
   logCheckpoint(): Promise<string | null>
 }
@@ -27,27 +35,27 @@ export type ControlTower = ReturnType<typeof createControlTower>
 const DAY_MS = 24 * 3_600_000
 const MAX_ALERTS = 20
 const MAX_FROZEN = 1_000
-// A budget used to this share is shown, whatever the pace.
-const AT_RISK_PERCENT = 80n
+const MAX_NAMES = 200
 
 export function createControlTower(deps: ControlTowerDeps) {
+  const readTenantOutlooks = (tenantId: string, now: Date) =>
+    readOutlooks(deps.db, now, { tenantId, cheapestRunMicro: deps.cheapestRunMicro() })
+
   const read = async (caller: TenantCaller) => {
     const { tenantId } = caller
     const now = deps.clock.now()
-    const readTotalsSince = (since: Date) =>
-      readTotals(deps.db, { tenantId, since, until: new Date(now.getTime() + 1), costs: {} })
     const dayStart = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS)
-    const monthStart = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1))
+    const monthStart = startOfMonth(now)
     const readSpentSince = (since: Date) => readSpentMicro(deps.db, tenantId, since, new Date(now.getTime() + 1))
     const [today, month, spentToday, spentInMonth, pendingWork, outlooks, alerts, frozen, checkpoint, selfApproved] =
       await Promise.all([
-        readTotalsSince(dayStart),
-        readTotalsSince(monthStart),
+        readRunCounts(deps.db, tenantId, dayStart),
+        readRunCounts(deps.db, tenantId, monthStart),
         readSpentSince(dayStart),
         readSpentSince(monthStart),
         readPendingWork(deps.db, tenantId),
-        readOutlooks(deps.db, now, tenantId),
-        deps.alerts.listUnread(caller, MAX_ALERTS),
+        readTenantOutlooks(tenantId, now),
+        deps.alerts.readUnread(caller, MAX_ALERTS),
         deps.frozen.list(tenantId),
         deps.logCheckpoint(),
         countSelfApproved(deps.db, tenantId, monthStart),
@@ -82,13 +90,9 @@ export function createControlTower(deps: ControlTowerDeps) {
         pending_deliveries: pendingWork.deliveries_pending,
         oldest_pending_age_s: ageInSeconds(pendingWork.oldest_delivery),
       },
-      budgets_at_risk: outlooks
-        .filter(({ budget, usedMicro, resetsAt, forecast }) => {
-          const nearlyExhausted = usedMicro * 100n >= budget.limit_micro * AT_RISK_PERCENT
-          return nearlyExhausted || (forecast !== undefined && (resetsAt === null || forecast.exhaustedAt < resetsAt))
-        })
-        .map(toOutlookRecord),
-      alerts,
+      budgets_at_risk: outlooks.filter(isAtRisk).map(toOutlookRecord),
+      alerts: alerts.alerts,
+      alerts_unread: alerts.count,
       frozen_agents: frozen.map((agent) => ({ ...agent, frozen_at: agent.frozen_at.toISOString() })),
       log_checkpoint: checkpoint,
     }
@@ -96,10 +100,56 @@ export function createControlTower(deps: ControlTowerDeps) {
 
   /** A freeze of a name that nothing uses is probably misspelt. */
   const isKnown = async (tenantId: string, agentId: string) =>
-    deps.isLane(agentId) || isAgentNamed(deps.db, tenantId, agentId)
+    deps.laneNames().includes(agentId) || isAgentNamed(deps.db, tenantId, agentId)
 
   return {
     view: read,
+
+    async listOutlooks({ tenantId }: TenantCaller, query: { at_risk?: boolean }) {
+      const outlooks = await readTenantOutlooks(tenantId, deps.clock.now())
+      const budgets = query.at_risk === undefined ? outlooks : outlooks.filter((one) => isAtRisk(one) === query.at_risk)
+      return { budgets: budgets.map(toOutlookRecord) }
+    },
+
+    async listSelfApproved({ tenantId }: TenantCaller, query: { since?: string; limit?: number }) {
+      const since = query.since === undefined ? startOfMonth(deps.clock.now()) : new Date(query.since)
+      const limit = query.limit ?? 100
+      const rows = await listSelfApproved(deps.db, tenantId, since, limit + 1)
+      return {
+        decisions: rows.slice(0, limit).map(({ amount_micro, decided_at, ...row }) => ({
+          ...row,
+          amount_usdc: amount_micro === null ? null : usdcFromMicro(amount_micro),
+          decided_at: decided_at.toISOString(),
+        })),
+        has_more: rows.length > limit,
+      }
+    },
+
+    /** Names for a pick list. A lane that nobody has used yet can be frozen before anybody does. */
+    async listNames({ tenantId }: TenantCaller) {
+      const [seenNames, frozen] = await Promise.all([
+        listSeenNames(deps.db, tenantId, MAX_NAMES),
+        deps.frozen.list(tenantId),
+      ])
+      const lanes = deps.laneNames()
+      const frozenNames = new Set(frozen.map(({ agent_id }) => agent_id))
+      const toRecord = (name: string, kind: 'agent' | 'spender' | 'lane', lastSeen: Date | null) => ({
+        name,
+        kind,
+        last_seen_at: lastSeen?.toISOString() ?? null,
+        frozen: frozenNames.has(name),
+      })
+      return {
+        names: [
+          ...seenNames.map((seen) =>
+            toRecord(seen.name, lanes.includes(seen.name) ? 'lane' : seen.kind, seen.last_seen_at),
+          ),
+          ...lanes
+            .filter((lane) => !seenNames.some(({ name }) => name === lane))
+            .map((lane) => toRecord(lane, 'lane', null)),
+        ].slice(0, MAX_NAMES),
+      }
+    },
 
     /** Freezes or unfreezes an agent in every process at once, and returns the control tower as it is after that. */
     async applyAction(
@@ -125,3 +175,5 @@ export function createControlTower(deps: ControlTowerDeps) {
     },
   }
 }
+
+const startOfMonth = (at: Date) => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1))

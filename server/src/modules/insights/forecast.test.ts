@@ -25,6 +25,19 @@ test('too little history gives no forecast', () => {
   expect(forecastExhaustion(steady(5, 0n), 100n, now)).toBeUndefined()
 })
 
+test('a burst of six seconds gives no forecast, however much time has passed since', () => {
+  const burst: Sample[] = [
+    [start, 0n],
+    [start + 2_000, 30_000n],
+    [start + 4_000, 60_000n],
+    [start + 6_000, 90_000n],
+  ]
+  for (const minutes of [1, 10, 600]) {
+    const now = start + minutes * MINUTE
+    expect(forecastExhaustion([...burst, [now, 90_000n]], 100_000n, new Date(now))).toBeUndefined()
+  }
+})
+
 test('a limit that is already reached is forecast for now', () => {
   const samples = steady(5, 100n)
   const now = at(samples)

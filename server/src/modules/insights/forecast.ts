@@ -12,9 +12,8 @@ export type Forecast = {
 
 const Z_90 = 1.645
 const HOUR_MS = 3_600_000
-const MIN_SAMPLES = 3
-// A burst of a few seconds does not predict an hour.
-const MIN_SPAN_MS = 60_000
+// A burst of a few seconds does not predict an hour, however long ago it was: a pace needs increases that are minutes apart.
+const MIN_SPAN_MS = 5 * 60_000
 const HORIZON_MS = 400 * 24 * HOUR_MS
 
 /**
@@ -24,12 +23,14 @@ const HORIZON_MS = 400 * 24 * HOUR_MS
  * there are too few samples.
  */
 export function forecastExhaustion(samples: readonly Sample[], limitMicro: bigint, now: Date): Forecast | undefined {
-  if (samples.length < MIN_SAMPLES) return undefined
+  if (samples.length === 0) return undefined
   const [firstAt, firstUsedMicro] = samples[0]!
   const [lastAt, lastUsedMicro] = samples.at(-1)!
   const span = lastAt - firstAt
   const increase = Number(lastUsedMicro - firstUsedMicro)
-  if (span < MIN_SPAN_MS || increase <= 0) return undefined
+  if (increase <= 0) return undefined
+  const isExhausted = limitMicro <= lastUsedMicro
+  if (!isExhausted && !hasHistory(samples)) return undefined
   const rate = increase / span
   const variancePerMs = estimateVariancePerMs(samples, rate)
   const rateError = Math.sqrt(variancePerMs / span)
@@ -45,6 +46,12 @@ export function forecastExhaustion(samples: readonly Sample[], limitMicro: bigin
     earliest: afterLastSample(findFirstTime((t) => rate * t + spread(t) >= remaining) ?? HORIZON_MS),
     latest: latest === undefined ? null : afterLastSample(latest),
   }
+}
+
+/** Whether the use grew over a time that is long enough to have a pace. */
+function hasHistory(samples: readonly Sample[]): boolean {
+  const increases = samples.filter(([, used], index) => index > 0 && used > samples[index - 1]![1])
+  return increases.length > 0 && increases.at(-1)![0] - increases[0]![0] >= MIN_SPAN_MS
 }
 
 /** The squared deviation of the steps from an even pace, per millisecond. */

@@ -1,15 +1,11 @@
 import { requireTenant } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
 import type { Analytics } from './analytics.ts'
-import type { ControlTower } from './control-tower.ts'
 import * as schema from './insights.schema.ts'
 import { SpendQuery, SpendResponse } from './spend.schema.ts'
 import { type Spend, toSpendCsv } from './spend.ts'
 
-export function insightsRoutes(
-  app: App,
-  { analytics, controlTower, spend }: { analytics: Analytics; controlTower: ControlTower; spend: Spend },
-) {
+export function insightsRoutes(app: App, { analytics, spend }: { analytics: Analytics; spend: Spend }) {
   app.get(
     '/api/spend',
     {
@@ -49,33 +45,5 @@ export function insightsRoutes(
       config: { auth: 'tenant', scope: 'read' },
     },
     async (request) => analytics.read(requireTenant(request.caller), request.query.window ?? '7d'),
-  )
-  app.get(
-    '/api/control-tower',
-    {
-      schema: {
-        operationId: 'getControlTower',
-        tags: ['Control'],
-        summary: 'Current activity, pending decisions and risks',
-        response: { 200: schema.ControlTowerResponse },
-      },
-      config: { auth: 'tenant', scope: 'read' },
-    },
-    async (request) => controlTower.view(requireTenant(request.caller)),
-  )
-  app.post(
-    '/api/control-tower',
-    {
-      schema: {
-        operationId: 'steerAgent',
-        tags: ['Control'],
-        summary: 'Freeze an agent everywhere at once, or let it go on',
-        description: 'A freeze needs a reason. Freezing twice is the same as once; so is unfreezing.',
-        body: schema.ControlTowerAction,
-        response: { 200: schema.ControlTowerResponse },
-      },
-      config: { auth: 'tenant', scope: 'control' },
-    },
-    async (request) => controlTower.applyAction(requireTenant(request.caller), request.body),
   )
 }

@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { nullableNumber, nullableText } from '../../platform/schema.ts'
-import { Alert } from './alerts.schema.ts'
 import { type AnalyticsWindow, analyticsWindows } from './analytics.ts'
 import { spendSums } from './spend.schema.ts'
 
@@ -40,82 +39,4 @@ export const AnalyticsResponse = Type.Object(
     }),
   },
   { title: 'AnalyticsResponse' },
-)
-
-const Outlook = Type.Object({
-  budget_id: Type.String(),
-  scope: Type.Object({ type: Type.String(), id: Type.String() }),
-  window: Type.String(),
-  limit_usdc: Type.Number(),
-  spent_usdc: Type.Number(),
-  reserved_usdc: Type.Number(),
-  remaining_usdc: Type.Number(),
-  resets_at: nullableText,
-  forecast: Type.Union([
-    Type.Object({
-      rate_usdc_per_hour: Type.Number(),
-      exhausted_at: Time,
-      earliest: Time,
-      latest: nullableText,
-      confidence: Type.Number(),
-    }),
-    Type.Null(),
-  ]),
-})
-
-export const ControlTowerResponse = Type.Object(
-  {
-    as_of: Time,
-    spend: Type.Object({ today_usdc: Type.Number(), month_usdc: Type.Number() }),
-    runs: Type.Object({
-      today: Type.Integer(),
-      month: Type.Integer(),
-      completed_today: Type.Integer(),
-      blocked_today: Type.Integer(),
-      failed_today: Type.Integer(),
-      executing: Type.Integer(),
-      escalated: Type.Integer(),
-    }),
-    approvals_pending: Type.Integer(),
-    brokerage_approvals_pending: Type.Integer({
-      description: 'Trades that wait: GET /api/rh/runs?status=pending_approval.',
-    }),
-    self_approved: Type.Boolean({
-      description: 'Whether somebody decided this month about what he asked for himself.',
-    }),
-    self_approved_count: Type.Integer({
-      description: 'Approvals, overrides and trades of this month that the identity decided which had asked.',
-    }),
-    preauth: Type.Object({ open: Type.Integer(), escalated: Type.Integer(), oldest_age_s: nullableNumber }),
-    settlements_unknown: Type.Integer(),
-    webhooks: Type.Object({
-      active: Type.Integer(),
-      failing: Type.Integer(),
-      pending_deliveries: Type.Integer(),
-      oldest_pending_age_s: nullableNumber,
-    }),
-    budgets_at_risk: Type.Array(Outlook),
-    alerts: Type.Array(Alert),
-    frozen_agents: Type.Array(
-      Type.Object({ agent_id: Type.String(), reason: Type.String(), frozen_by: Type.String(), frozen_at: Time }),
-    ),
-    log_checkpoint: nullableText,
-    known: Type.Optional(
-      Type.Boolean({
-        description:
-          'Only in the answer to a freeze: false when no lane has this name and no run, pre-authorisation, trade, mandate or key names it. The freeze applies all the same.',
-      }),
-    ),
-  },
-  { title: 'ControlTowerResponse' },
-)
-
-export const ControlTowerAction = Type.Object(
-  {
-    action: Type.Union([Type.Literal('freeze'), Type.Literal('unfreeze')]),
-    agent_id: Type.String({ minLength: 1, maxLength: 120 }),
-    reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
-    idempotency_key: Type.Optional(Type.String({ maxLength: 255 })),
-  },
-  { title: 'ControlTowerRequest', additionalProperties: false },
 )

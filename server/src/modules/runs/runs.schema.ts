@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { cursorParameter } from '../../platform/paging.ts'
-import { nullable } from '../../platform/schema.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
 import { mandateField, payerFields } from '../governance/payer.schema.ts'
 import { CountersOpening } from '../receipts/receipts.schema.ts'
 
@@ -469,6 +469,9 @@ export const RecentLoopsResponse = Type.Object(
   { title: 'RecentLoopsResponse' },
 )
 
+export const runProgress = ['waiting', 'executing', 'escalated', 'ended'] as const
+export type RunProgress = (typeof runProgress)[number]
+
 export const RunsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
@@ -493,6 +496,12 @@ export const RunsQuery = Type.Object(
       Type.String({ minLength: 1, maxLength: 80, description: 'What was allowed under this mandate.' }),
     ),
     spent: Type.Optional(Type.Boolean({ description: 'true: only runs and loops that GET /api/spend counts.' })),
+    progress: Type.Optional(
+      oneOf(runProgress, {
+        description:
+          'waiting: for a decision, its payment or its close. executing: the work or its settlement goes on.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )

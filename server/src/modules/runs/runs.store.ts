@@ -10,6 +10,7 @@ import { noteUnknownStep } from '../payments/payments.steps.ts'
 import { findRunOfNonce, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
 import type { PaymentNonce } from '../payments/x402.ts'
 import type { PartialOutput } from './lane.ts'
+import type { RunProgress } from './runs.schema.ts'
 import {
   abandonRunsStep,
   admitRunsStep,
@@ -315,6 +316,13 @@ export async function listLoops(
 type LoopColumn = 'loop_id' | 'id' | 'agent_id' | 'session_id' | 'created_at' | 'state' | 'price_micro' | 'result'
 const toLoopRows = (rows: readonly unknown[]) => rows as Pick<RunRow, LoopColumn>[]
 
+/** Outcomes have an index, so that a search for what has not ended reads nothing of what has. */
+const outcomesOf: Partial<Record<RunProgress, string[]>> = {
+  waiting: ['pending', 'approved'],
+  executing: ['pending', 'approved'],
+  escalated: ['escalated'],
+}
+
 export type RunsQuery = {
   limit: number
   after?: string
@@ -330,6 +338,7 @@ export type RunsQuery = {
   max_usdc?: number
   mandate_id?: string
   spent?: boolean
+  progress?: RunProgress
 }
 
 /** A bound that lies between two prices includes neither more nor less than what it says. */
@@ -362,6 +371,11 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
   if (query.mandate_id !== undefined) select = select.where(isUnderMandate(query.mandate_id))
   // As the runs of `spend_entries`.
   if (query.spent) select = select.where('outcome', '=', 'completed').where('kind', 'in', ['run', 'loop'])
+  if (query.progress !== undefined) {
+    select = select.where('progress', '=', query.progress)
+    const outcomes = outcomesOf[query.progress]
+    if (outcomes) select = select.where('outcome', 'in', outcomes)
+  }
   return select
     .orderBy('id', 'desc')
     .limit(query.limit + 1)

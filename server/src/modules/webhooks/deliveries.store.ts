@@ -105,6 +105,22 @@ export async function listDeliveries(tx: Tx, filter: DeliveryFilter): Promise<De
   return query.execute()
 }
 
+/** Deliveries of all active subscriptions of a tenant that will still be tried. */
+export async function listWaitingDeliveries(
+  tx: Tx,
+  tenantId: string,
+  page: { cursor?: string; limit: number },
+): Promise<(DeliveryRow & { subscription_id: string })[]> {
+  let query = deliveriesWithType(tx)
+    .innerJoin('waiting_deliveries', 'waiting_deliveries.id', 'webhook_deliveries.id')
+    .select('webhook_deliveries.subscription_id')
+    .where('waiting_deliveries.tenant_id', '=', tenantId)
+    .orderBy('webhook_deliveries.id', 'desc')
+    .limit(page.limit + 1)
+  if (page.cursor) query = query.where('webhook_deliveries.id', '<', page.cursor)
+  return query.execute()
+}
+
 /** Restarts the delivery's schedule with the same `webhook-id`; the result of a running attempt is ignored. */
 export async function replayDelivery(
   tx: Tx,

@@ -26,6 +26,20 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
     },
     async (request) => webhooks.list(requireTenant(request.caller), request.query),
   )
+  app.get(
+    '/api/webhook-deliveries',
+    {
+      schema: {
+        operationId: 'listWaitingDeliveries',
+        tags,
+        summary: 'Deliveries that will still be tried, of all active subscriptions, newest first',
+        querystring: schema.WaitingDeliveriesQuery,
+        response: { 200: schema.WaitingDeliveriesResponse },
+      },
+      config: reads,
+    },
+    async (request) => webhooks.waitingDeliveries(requireTenant(request.caller), request.query),
+  )
   app.post(
     '/api/webhooks',
     {

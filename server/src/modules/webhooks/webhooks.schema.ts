@@ -64,7 +64,19 @@ export const SecretRotated = Type.Object(
 
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 
-export const WebhooksQuery = Type.Object({ limit, cursor: cursorParameter('whk') }, { additionalProperties: false })
+export const WebhooksQuery = Type.Object(
+  {
+    limit,
+    cursor: cursorParameter('whk'),
+    status: Type.Optional(
+      Type.Union([Type.Literal('active'), Type.Literal('failing')], {
+        description:
+          'active: switched on. failing: its last delivery failed, or failures have switched it off. One may be both.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
 export const WebhooksResponse = Type.Object(
   { subscriptions: Type.Array(WebhookSubscription), ...pageFields },
   { title: 'WebhooksResponse' },
@@ -118,6 +130,20 @@ export const DeliveriesQuery = Type.Object(
 export const DeliveriesResponse = Type.Object(
   { deliveries: Type.Array(Delivery), ...pageFields },
   { title: 'WebhookDeliveriesResponse' },
+)
+
+export const WaitingDeliveriesQuery = Type.Object(
+  { limit, cursor: cursorParameter('dlv') },
+  { additionalProperties: false },
+)
+export const WaitingDeliveriesResponse = Type.Object(
+  {
+    deliveries: Type.Array(
+      Type.Object({ webhook_id: Type.String(), ...Delivery.properties }, { title: 'WaitingDelivery' }),
+    ),
+    ...pageFields,
+  },
+  { title: 'WaitingDeliveriesResponse' },
 )
 
 export const WebhookParams = Type.Object({ id: Type.String({ maxLength: 64 }) })

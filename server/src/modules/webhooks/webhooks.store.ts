@@ -24,7 +24,7 @@ export async function countSubscriptions(tx: Tx, tenantId: string): Promise<numb
 export async function listSubscriptions(
   tx: Tx,
   tenantId: string,
-  page: { cursor?: string; limit: number },
+  page: { cursor?: string; limit: number; status?: 'active' | 'failing' },
 ): Promise<SubscriptionRow[]> {
   let query = tx
     .selectFrom('webhook_subscriptions')
@@ -34,6 +34,15 @@ export async function listSubscriptions(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
   if (page.cursor) query = query.where('id', '<', page.cursor)
+  if (page.status) {
+    const column = page.status === 'active' ? 'is_active' : 'is_failing'
+    const states = tx
+      .selectFrom('webhook_states')
+      .select('id')
+      .where('tenant_id', '=', tenantId)
+      .where(column, '=', true)
+    query = query.where('id', 'in', states)
+  }
   return query.execute()
 }
 

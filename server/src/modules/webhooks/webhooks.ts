@@ -14,6 +14,7 @@ import {
   deleteOldDeliveries,
   exhaustStoppedDeliveries,
   listDeliveries,
+  listWaitingDeliveries,
   readBacklog,
   replayDelivery,
 } from './deliveries.store.ts'
@@ -96,9 +97,9 @@ export function createWebhooks(deps: WebhooksDeps) {
         : `${failing} of ${active} webhook receivers did not take their last delivery; it is tried again.`
     },
 
-    async list(caller: TenantCaller, query: { cursor?: string; limit?: number }) {
+    async list(caller: TenantCaller, query: { cursor?: string; limit?: number; status?: 'active' | 'failing' }) {
       const limit = query.limit ?? 100
-      const rows = await store.listSubscriptions(deps.db, caller.tenantId, { cursor: query.cursor, limit })
+      const rows = await store.listSubscriptions(deps.db, caller.tenantId, { ...query, limit })
       const { rows: subscriptions, ...paging } = toPage(rows, limit)
       return { subscriptions: subscriptions.map(toSubscriptionResponse), ...paging }
     },
@@ -186,6 +187,19 @@ export function createWebhooks(deps: WebhooksDeps) {
       const rows = await listDeliveries(deps.db, { ...query, subscriptionId: id, limit })
       const { rows: deliveries, ...paging } = toPage(rows, limit)
       return { deliveries: deliveries.map(toDeliveryResponse), ...paging }
+    },
+
+    async waitingDeliveries(caller: TenantCaller, query: { cursor?: string; limit?: number }) {
+      const limit = query.limit ?? 50
+      const rows = await listWaitingDeliveries(deps.db, caller.tenantId, { ...query, limit })
+      const { rows: deliveries, ...paging } = toPage(rows, limit)
+      return {
+        deliveries: deliveries.map(({ subscription_id, ...row }) => ({
+          webhook_id: subscription_id,
+          ...toDeliveryResponse(row),
+        })),
+        ...paging,
+      }
     },
 
     replay: (caller: TenantCaller, key: string | undefined, id: string, deliveryId: string) =>

@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 7
-export const SCHEMA_SHA256 = '68c2c41f86c9155395d16080059899bbfcf6cad8d74b6b761be1184c1ff035fe'
+export const SCHEMA_VERSION = 8
+export const SCHEMA_SHA256 = '166d6d5cb35267140b579376cb3c83a3ce6dc0c73912045a925c9caa044d5033'

@@ -208,7 +208,7 @@ export const PreauthsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('pa'),
-    status: Type.Optional(oneOf([...statuses])),
+    status: Type.Optional(oneOf([...statuses, 'active'], { description: 'active: open or in_use.' })),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
   },
   { additionalProperties: false },

@@ -6,7 +6,9 @@ export type PreauthsQuery = { limit: number; cursor?: string; status?: string; a
 
 export async function listPreauths(tx: Tx, tenantId: string, query: PreauthsQuery): Promise<PreauthRow[]> {
   let select = tx.selectFrom('preauths').selectAll().where('tenant_id', '=', tenantId)
-  if (query.status !== undefined) select = select.where('status', '=', query.status)
+  if (query.status === 'active')
+    select = select.where('id', 'in', tx.selectFrom('active_preauths').select('id').where('tenant_id', '=', tenantId))
+  else if (query.status !== undefined) select = select.where('status', '=', query.status)
   if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
   if (query.cursor !== undefined) select = select.where('id', '<', query.cursor)
   return select.orderBy('id', 'desc').limit(query.limit).execute()
