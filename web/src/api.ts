@@ -11,6 +11,15 @@ export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
 /** First element of every query key with tenant data, so that signing out can remove all of it. */
 export const ACCOUNT_KEY = 'account'
 
+let live = false
+
+/** While changes are announced, account data is read again when it has changed, and not by the clock. */
+export function setLive(isLiveNow: boolean) {
+  live = isLiveNow
+}
+
+export const isLive = () => live
+
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, query) => {
@@ -22,7 +31,7 @@ export const queryClient = new QueryClient({
       // A refusal would be repeated; only network errors and gateway or availability errors are retried.
       retry: (failures, error) => failures < 1 && hasStatus(error, 0, 502, 503, 504),
       retryDelay: 500,
-      refetchInterval: 15_000,
+      refetchInterval: ({ queryKey }) => (live && queryKey[0] === ACCOUNT_KEY ? false : 15_000),
       staleTime: 2_000,
     },
   },

@@ -1552,6 +1552,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/control-tower/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which topics of the tenant changed, as server-sent events
+         * @description An event named `ready` once changes are noticed: read everything then, and again after every new connection. Afterwards events named `change`, within a second, whose data names the topics to read again and nothing else. `pulse` every ten seconds; after a quarter of an hour the stream ends and is opened anew. At most 20 a tenant and process. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["streamChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/control-tower": {
         parameters: {
             query?: never;
@@ -6565,6 +6585,9 @@ export interface components {
             };
             receipt_url: string;
         };
+        TowerChange: {
+            topics: ("tower" | "runs" | "approvals" | "trades" | "preauths" | "decisions" | "alerts" | "settlements" | "webhooks" | "deliveries" | "budgets" | "policies" | "mandates" | "wallets" | "escrow" | "ledger" | "spend" | "analytics" | "keys" | "audit" | "channels" | "frozen" | "plan" | "settings")[];
+        };
         WaitingDeliveriesResponse: {
             deliveries: components["schemas"]["WaitingDelivery"][];
             has_more: boolean;
@@ -7072,6 +7095,7 @@ export type TenantUpdate = components['schemas']['TenantUpdate'];
 export type TenantsResponse = components['schemas']['TenantsResponse'];
 export type TopUpRequest = components['schemas']['TopUpRequest'];
 export type TopUpResponse = components['schemas']['TopUpResponse'];
+export type TowerChange = components['schemas']['TowerChange'];
 export type WaitingDeliveriesResponse = components['schemas']['WaitingDeliveriesResponse'];
 export type WaitingDelivery = components['schemas']['WaitingDelivery'];
 export type Wallet = components['schemas']['Wallet'];
@@ -12902,6 +12926,31 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    streamChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events until the connection ends; the schema is that of the data of a `change`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["TowerChange"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];

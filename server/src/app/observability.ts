@@ -14,6 +14,8 @@ import { insightsRoutes } from '../modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts'
 import { createRunTotals } from '../modules/insights/run-totals.ts'
 import { createSpend } from '../modules/insights/spend.ts'
+import { createTowerStreams } from '../modules/insights/tower-stream.ts'
+import { createTowerWatch } from '../modules/insights/tower-watch.ts'
 import { balances } from '../modules/ledger/ledger.ts'
 import { createCheckpointSubmission, type Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
@@ -130,7 +132,7 @@ export function composeObservability(
       webhooksRoutes(app, webhooks)
       alertsRoutes(app, alerts)
       insightsRoutes(app, { analytics, spend: createSpend({ db, clock }) })
-      controlTowerRoutes(app, controlTower)
+      controlTowerRoutes(app, controlTower, createTowerStreams(createTowerWatch({ db, log })))
     },
     start(pruning: Pruning) {
       sequencer.start()

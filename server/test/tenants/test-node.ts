@@ -12,6 +12,8 @@ import { insightsRoutes } from '../../src/modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../../src/modules/insights/predictive-alerts.ts'
 import { createRunTotals } from '../../src/modules/insights/run-totals.ts'
 import { createSpend } from '../../src/modules/insights/spend.ts'
+import { createTowerStreams } from '../../src/modules/insights/tower-stream.ts'
+import { createTowerWatch } from '../../src/modules/insights/tower-watch.ts'
 import { readTenantUsage } from '../../src/modules/insights/usage.ts'
 import { billingRoutes } from '../../src/modules/tenants/billing.routes.ts'
 import { type BillingPortal, createBilling } from '../../src/modules/tenants/billing.ts'
@@ -152,7 +154,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   webhooksRoutes(app, webhooks)
   alertsRoutes(app, alerts)
   insightsRoutes(app, { analytics, spend: createSpend({ db: database.db, clock }) })
-  controlTowerRoutes(app, controlTower)
+  controlTowerRoutes(app, controlTower, createTowerStreams(createTowerWatch({ db: database.db, log })))
   healthRoutes(app, {
     health,
     envCheck: async () => ({

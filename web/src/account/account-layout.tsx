@@ -1,7 +1,9 @@
 import { Outlet } from '@tanstack/react-router'
 import { createContext, useContext } from 'react'
+import { LiveBadge } from '../components/live-badge.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Card, MutedText, PageTitle } from '../components/ui.tsx'
+import { useLiveUpdates } from '../live.ts'
 import { routeHref } from '../route.ts'
 import { type Me, useSession } from './sign-in.ts'
 import { SignInForm } from './sign-in-form.tsx'
@@ -23,6 +25,7 @@ export function AccountLayout() {
       {(me) =>
         me ? (
           <MeContext value={me}>
+            <LiveUpdates />
             <Outlet />
           </MeContext>
         ) : (
@@ -31,6 +34,12 @@ export function AccountLayout() {
       }
     </QueryResult>
   )
+}
+
+/** Mounted for as long as somebody is signed in. */
+function LiveUpdates() {
+  useLiveUpdates()
+  return <LiveBadge />
 }
 
 const SignIn = () => (

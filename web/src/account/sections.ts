@@ -20,6 +20,12 @@ export const sectionGroups: { title: string; sections: Section[] }[] = [
         'Approvals',
         async () => (await import('../approvals/approvals-section.tsx')).ApprovalsSection,
       ),
+      section(
+        'preauths',
+        'Pre-authorisations',
+        async () => (await import('../tower/preauths-section.tsx')).PreauthsSection,
+      ),
+      section('decisions', 'Refusals', async () => (await import('../tower/decisions-section.tsx')).DecisionsSection),
       section('alerts', 'Alerts', async () => (await import('../tower/alerts-section.tsx')).AlertsSection),
     ],
   },

@@ -2,7 +2,7 @@ import type { ApiRequest, ApiResponse } from '@countersign/sdk'
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import type { SectionProps } from '../account/section-props.ts'
-import { ACCOUNT_KEY, api, useLanes } from '../api.ts'
+import { ACCOUNT_KEY, api, isLive, useLanes } from '../api.ts'
 import { Field, FilterForm, Select } from '../components/form-fields.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { saveFile } from '../components/save-button.tsx'
@@ -27,6 +27,7 @@ const outcomes = [
   'escalated',
   'failed',
 ] as const satisfies readonly Query['outcome'][]
+const progressValues = ['waiting', 'executing', 'escalated', 'ended'] as const satisfies readonly Query['progress'][]
 const PAGE_SIZE = 100
 const MAX_CSV_ROWS = 10_000
 const RUN_ID = /^run_[0-9a-f-]{36}$/
@@ -43,6 +44,11 @@ export function toRunsQuery(query: URLSearchParams): Query {
     const value = text(name)
     return value === undefined || !Number.isFinite(Number(value)) || Number(value) < 0 ? undefined : Number(value)
   }
+  // An exact time, as the links of the control tower have it.
+  const time = (name: string) => {
+    const at = new Date(text(name) ?? Number.NaN)
+    return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+  }
   // A day of the reader's own calendar.
   const day = (name: string, end: string) => {
     const at = new Date(`${text(name)}T${end}`)
@@ -50,11 +56,12 @@ export function toRunsQuery(query: URLSearchParams): Query {
   }
   return {
     outcome: outcomes.find((outcome) => outcome === text('outcome')),
+    progress: progressValues.find((progress) => progress === text('progress')),
     agent_id: text('lane'),
     spender: text('spender'),
     team: text('team'),
     tag: text('tag'),
-    since: day('from', '00:00:00.000'),
+    since: time('since') ?? day('from', '00:00:00.000'),
     until: day('to', '23:59:59.999'),
     min_usdc: number('min'),
     max_usdc: number('max'),
@@ -74,7 +81,7 @@ function RunList({ query }: { query: URLSearchParams }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_after }) => next_after ?? undefined,
     // Each page that was read would be read again: the newest rows come by opening the list anew.
-    refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : 5_000),
+    refetchInterval: ({ state }) => (isLive() || (state.data && state.data.pages.length > 1) ? false : 5_000),
   })
   const { hasNextPage, isFetching, fetchNextPage } = runs
   const readOn = useCallback(() => {
@@ -136,6 +143,13 @@ function RunFilters({ query }: { query: URLSearchParams }) {
     <FilterForm key={query.toString()} onApply={apply} hasButtons>
       <Select label="Outcome" name="outcome" value={value('outcome')} options={outcomes} emptyLabel="any outcome" />
       <Select
+        label="Progress"
+        name="progress"
+        value={value('progress')}
+        options={progressValues}
+        emptyLabel="any progress"
+      />
+      <Select
         label="Lane"
         name="lane"
         value={value('lane')}
@@ -147,6 +161,8 @@ function RunFilters({ query }: { query: URLSearchParams }) {
       {input('Team', 'team')}
       {input('Tag', 'tag', { placeholder: 'project:apollo' })}
       {input('Mandate', 'mandate', { placeholder: 'man_…' })}
+      {/* The exact beginning that a link of the control tower named stays until the filters are cleared. */}
+      {value('since') && <input type="hidden" name="since" value={value('since')} />}
       {input('From', 'from', { type: 'date' })}
       {input('To', 'to', { type: 'date' })}
       {input('At least, USDC', 'min', { type: 'number' })}

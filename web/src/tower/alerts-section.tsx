@@ -39,16 +39,22 @@ export function AlertsSection(props: SectionProps) {
 
 function AlertList({ me, route }: SectionProps) {
   const severity = (route.query.get('severity') ?? undefined) as Query['severity']
-  const pagination = usePagination(severity ?? '')
+  const unread = route.query.get('unread') === 'true' ? true : undefined
+  const pagination = usePagination(`${severity} ${unread}`)
   const alerts = useQuery({
-    queryKey: [ACCOUNT_KEY, 'alerts', severity, pagination.cursor],
-    queryFn: () => api.get('/api/predictive/alerts', { query: { severity, limit: 25, cursor: pagination.cursor } }),
+    queryKey: [ACCOUNT_KEY, 'alerts', severity, unread, pagination.cursor],
+    queryFn: () =>
+      api.get('/api/predictive/alerts', { query: { severity, unread, limit: 100, cursor: pagination.cursor } }),
     placeholderData: keepPreviousData,
   })
   return (
     <>
-      <FilterForm key={severity} onApply={(values) => navigate(routeHref(['account', 'alerts'], values))}>
+      <FilterForm
+        key={`${severity} ${unread}`}
+        onApply={(values) => navigate(routeHref(['account', 'alerts'], values))}
+      >
         <Select label="Severity" name="severity" value={severity} options={severities} emptyLabel="any severity" />
+        <Select label="Unread" name="unread" value={unread ? 'true' : ''} options={['true']} emptyLabel="read or not" />
       </FilterForm>
       <QueryResult query={alerts}>
         {({ alerts: alertList, next_cursor }) => (

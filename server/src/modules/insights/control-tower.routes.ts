@@ -2,11 +2,40 @@ import { requireTenant } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
 import * as schema from './control-tower.schema.ts'
 import type { ControlTower } from './control-tower.ts'
+import type { createTowerStreams } from './tower-stream.ts'
 
 const tags = ['Control']
 const reads = { auth: 'tenant', scope: 'read' } as const
 
-export function controlTowerRoutes(app: App, controlTower: ControlTower) {
+export function controlTowerRoutes(
+  app: App,
+  controlTower: ControlTower,
+  streams: ReturnType<typeof createTowerStreams>,
+) {
+  app.addHook('preClose', async () => streams.endAll())
+
+  app.get(
+    '/api/control-tower/stream',
+    {
+      // A HEAD response has no body, so its stream would stay open without sending anything.
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'streamChanges',
+        tags,
+        summary: 'Which topics of the tenant changed, as server-sent events',
+        description:
+          'An event named `ready` once changes are noticed: read everything then, and again after every new connection. Afterwards events named `change`, within a second, whose data names the topics to read again and nothing else. `pulse` every ten seconds; after a quarter of an hour the stream ends and is opened anew. At most 20 a tenant and process.',
+        response: {
+          200: {
+            description: 'Events until the connection ends; the schema is that of the data of a `change`.',
+            content: { 'text/event-stream': { schema: schema.TowerChange } },
+          },
+        },
+      },
+      config: { ...reads, uncounted: true },
+    },
+    async (request, reply) => streams.open(reply, requireTenant(request.caller).tenantId),
+  )
   app.get(
     '/api/control-tower',
     {

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { nullable, nullableNumber, nullableText, oneOf } from '../../platform/schema.ts'
 import { Alert } from './alerts.schema.ts'
 import { budgetProspects } from './budget-watch.ts'
+import { towerTopics } from './tower-watch.ts'
 
 const Time = Type.String({ format: 'date-time' })
 
@@ -76,6 +77,8 @@ export const SeenNamesResponse = Type.Object(
   },
   { title: 'SeenNamesResponse' },
 )
+
+export const TowerChange = Type.Object({ topics: Type.Array(oneOf(towerTopics)) }, { title: 'TowerChange' })
 
 export const ControlTowerResponse = Type.Object(
   {

@@ -1,0 +1,17 @@
+import { useEffect, useState } from 'react'
+import { formatDuration, formatTime } from '../format.ts'
+
+/** How much time is left; the exact end is its title. */
+export function Countdown({ until, overText = 'over' }: { until: string; overText?: string }) {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000)
+    return () => clearInterval(timer)
+  }, [])
+  const seconds = (Date.parse(until) - now) / 1000
+  return (
+    <time dateTime={until} title={formatTime(until)} className={seconds < 120 ? 'countdown urgent' : 'countdown'}>
+      {seconds > 0 ? `${formatDuration(seconds)} left` : overText}
+    </time>
+  )
+}
