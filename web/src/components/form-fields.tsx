@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from 'react'
+import { type ReactNode, useId, useState } from 'react'
 
 /** A label connected to its control by id, with help below it and what is wrong with its value. */
 export function Field({
@@ -69,7 +69,7 @@ export function FilterForm({
 }) {
   const applyForm = (form: HTMLFormElement) =>
     onApply(Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value).trim()])))
-  return (
+  const form = (
     <form
       className="filters"
       onSubmit={(event) => {
@@ -93,4 +93,14 @@ export function FilterForm({
       )}
     </form>
   )
+  const [isOpen] = useState(() => !isPhone())
+  if (!hasButtons) return form
+  return (
+    <details className="filter-box" open={isOpen}>
+      <summary>Filters</summary>
+      {form}
+    </details>
+  )
 }
+
+const isPhone = () => typeof matchMedia === 'function' && matchMedia('(max-width: 44rem)').matches
