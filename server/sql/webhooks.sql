@@ -41,7 +41,7 @@ returns setof webhook_deliveries language sql as $$
   returning *
 $$;
 
--- Records the outcome of one attempt. input: {id, claim, at, ok, status, error, ms, next_attempt_at, standing, switch_off}
+-- Records the outcome of one attempt. input: {id, claim, at, ok, status, error, ms, timestamp, signature, answer, next_attempt_at, standing, switch_off}
 -- An outcome whose claim has expired is dropped: another worker has the delivery now.
 create or replace function finish_delivery(input jsonb) returns jsonb language plpgsql as $$
 declare
@@ -56,7 +56,8 @@ begin
     next_attempt_at = (input->>'next_attempt_at')::timestamptz, claim = null,
     last_status = (input->>'status')::int, last_error = input->>'error', last_ms = (input->>'ms')::int, last_attempt_at = at,
     history = case when jsonb_array_length(history) >= 20 then history - 0 else history end
-      || jsonb_build_object('at', input->'at', 'status', input->'status', 'error', input->'error', 'ms', input->'ms'),
+      || jsonb_build_object('at', input->'at', 'status', input->'status', 'error', input->'error', 'ms', input->'ms',
+        'timestamp', input->'timestamp', 'signature', input->'signature', 'answer', input->'answer'),
     delivered_at = case when ok then at else delivered_at end
   where delivery.id = input->>'id' and delivery.claim = input->>'claim' and delivery.state = 'pending'
   returning subscription_id into finished_subscription;

@@ -60,6 +60,33 @@ test('a key without the scope keys can neither make nor see, rotate or revoke ke
   }
 })
 
+test('the last use of a key is shown, itself or through a session, and a busy key is written once a minute', async () => {
+  const { api_key } = await onboard(node)
+  const made = await make(api_key)
+  expect(made.last_used_at).toBeNull()
+  const read = async () => (await send(api_key, `GET /api/keys/${made.key_id}`)).body.last_used_at
+  expect(await read()).toBeNull()
+
+  const firstUse = node.clock.now().toISOString()
+  expect(await statusOf(made.api_key)).toBe(200)
+  await expect.poll(read).toBe(firstUse)
+  node.clock.advance(30_000)
+  expect(await statusOf(made.api_key)).toBe(200)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(await read()).toBe(firstUse)
+
+  node.clock.advance(31_000)
+  await sendRequest(node, 'POST /api/session', { api_key: made.api_key })
+  await expect.poll(read).toBe(node.clock.now().toISOString())
+
+  await send(api_key, `DELETE /api/keys/${made.key_id}`)
+  const beforeRevocation = await read()
+  node.clock.advance(120_000)
+  expect(await statusOf(made.api_key)).toBe(401)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(await read()).toBe(beforeRevocation)
+})
+
 test('a bond is not shed by making a new key: it is inherited, and another or a wider one is refused', async () => {
   const { tenant_id, api_key } = await onboard(node)
   const [first, second] = [

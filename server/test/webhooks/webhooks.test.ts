@@ -200,6 +200,91 @@ test('a failing target is retried on schedule with the same id and bytes, then s
   expect(receiver.received).toHaveLength(9)
 })
 
+test('a delivery shows its request as sent, with each attempt, its signature and the beginning of its answer', async () => {
+  let isBroken = true
+  const receiver = await startReceiver((_received, response) => {
+    response.statusCode = isBroken ? 500 : 200
+    response.end(isBroken ? `Out of \u0000 order: ${'€'.repeat(400)}` : '')
+  })
+  const { id, signingSecret } = await subscribe(receiver.url)
+  await emit('run.completed', { z: 'ü', a: { n: 1 } })
+  await node.tick()
+  const [listed] = await listDeliveries(id)
+  const path = `/api/webhooks/${id}/deliveries/${listed.id}`
+  const readDelivery = async () => (await sendRequest(node, `GET ${path}`, undefined, { key })).body
+
+  const failed = await readDelivery()
+  const [first] = receiver.received
+  expect(failed).toMatchObject({ ...listed, request: { method: 'POST', url: receiver.url, body: first!.body } })
+  for (const [name, value] of Object.entries(failed.request.headers)) expect(first!.headers[name], name).toBe(value)
+  expect(Object.keys(failed.request.headers)).toEqual(
+    expect.arrayContaining(['content-type', 'user-agent', 'webhook-id', 'webhook-timestamp', 'webhook-signature']),
+  )
+  verify(signingSecret, failed.request)
+  expect(failed.history[0].answer).toMatch(/^Out of \uFFFD order: €+\uFFFD?$/)
+  expect(Buffer.byteLength(failed.history[0].answer)).toBeLessThan(520)
+
+  isBroken = false
+  await sendRequest(node, `POST /api/webhooks/${id}/rotate-secret`, {}, { key })
+  node.clock.advance(7_000)
+  await sendRequest(node, `POST ${path}/replay`, undefined, { key })
+  await node.tick()
+  const delivered = await readDelivery()
+  expect(delivered).toMatchObject({ state: 'delivered', attempts: 2, request: { body: first!.body } })
+  expect(delivered.history.map(({ signature }: { signature: string }) => signature)).toEqual(
+    receiver.received.map(({ headers }) => headers['webhook-signature']),
+  )
+  expect(delivered.history.map(({ timestamp }: { timestamp: number }) => String(timestamp))).toEqual(
+    receiver.received.map(({ headers }) => headers['webhook-timestamp']),
+  )
+  expect(delivered.history[1]).toMatchObject({ status: 200, answer: null })
+  expect(delivered.request.headers['webhook-signature'].split(' ')).toHaveLength(2)
+  expect(JSON.stringify(delivered)).not.toContain('whsec_')
+
+  const stranger = await onboard(node)
+  expect((await sendRequest(node, `GET ${path}`, undefined, { key: stranger.api_key })).status).toBe(404)
+  expect((await sendRequest(node, `GET ${path}x`, undefined, { key })).status).toBe(404)
+})
+
+test('an attempt that an earlier version recorded has no signature, and a delivery without attempts no headers of one', async () => {
+  const receiver = await startReceiver()
+  const { id } = await subscribe(receiver.url)
+  await emit('run.completed')
+  await node.tick()
+  const [delivery] = await listDeliveries(id)
+  const readDelivery = async () =>
+    (await sendRequest(node, `GET /api/webhooks/${id}/deliveries/${delivery.id}`, undefined, { key })).body
+  await database.pool.query(
+    `update webhook_deliveries set history = '[{"at": "2026-01-01T00:00:00.000Z", "status": 500, "error": "answered 500", "ms": 3}]'`,
+  )
+  expect((await readDelivery()).history).toEqual([
+    {
+      at: '2026-01-01T00:00:00.000Z',
+      status: 500,
+      error: 'answered 500',
+      ms: 3,
+      timestamp: null,
+      signature: null,
+      answer: null,
+    },
+  ])
+  await database.pool.query(`update webhook_deliveries set history = '[]'`)
+  expect(Object.keys((await readDelivery()).request.headers)).toEqual(['content-type', 'user-agent', 'webhook-id'])
+})
+
+test('every event type that can be subscribed to is listed with its meaning', async () => {
+  const { event_types } = (await sendRequest(node, 'GET /api/webhooks/event-types', undefined, { key })).body
+  const types = event_types.map(({ type }: { type: string }) => type)
+  const { status } = await sendRequest(
+    node,
+    'POST /api/webhooks',
+    { url: 'https://example.com/hook', events: types },
+    { key },
+  )
+  expect(status).toBe(201)
+  for (const { type, description } of event_types) expect(description.length, type).toBeGreaterThan(10)
+})
+
 test('410 switches a subscription off at once, and it can be switched on again', async () => {
   let isGone = true
   const receiver = await startReceiver((_received, response) => {

@@ -10,12 +10,21 @@ import { KEYS_CHANNEL, type KeyWithTenant } from './tenants.store.ts'
  */
 const TTL_MS = 5_000
 const MAX_ENTRIES = 50_000
+/** A use is recorded only when the last recorded one is older, so that a busy key costs one write a minute. */
+const USE_INTERVAL_MS = 60_000
 
 type CacheEntry = { row: KeyWithTenant; until: number }
 
 export type CallerCache = ReturnType<typeof createCallerCache>
 
-export function createCallerCache(deps: { clock: Clock; notifications: Pick<Notifications, 'listen'> }) {
+export type CallerCacheDeps = {
+  clock: Clock
+  notifications: Pick<Notifications, 'listen'>
+  /** Called without waiting for it: no request fails or is slower because a use could not be recorded. */
+  recordUse(keyId: string, at: Date): void
+}
+
+export function createCallerCache(deps: CallerCacheDeps) {
   const entries = new Map<string, CacheEntry>()
   // Requests that find their key expired at the same moment share one read.
   const loading = new Map<string, Promise<KeyWithTenant | undefined>>()
@@ -58,7 +67,10 @@ export function createCallerCache(deps: { clock: Clock; notifications: Pick<Noti
         if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value!)
         entries.set(hash, { row, until: now.getTime() + TTL_MS })
       }
-      return toCaller(row, auth, now)
+      const caller = toCaller(row, auth, now)
+      const usedAt = row.last_used_at?.getTime() ?? Number.NEGATIVE_INFINITY
+      if (caller && usedAt < now.getTime() - USE_INTERVAL_MS) deps.recordUse(row.id, now)
+      return caller
     },
   }
 }

@@ -360,4 +360,5 @@ const toKeyResponse = (row: store.KeyRow) => ({
   expires_at: row.expires_at?.toISOString() ?? null,
   revoked_at: row.revoked_at?.toISOString() ?? null,
   replaced_by: row.replaced_by,
+  last_used_at: row.last_used_at?.toISOString() ?? null,
 })

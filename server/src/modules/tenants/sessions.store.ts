@@ -21,6 +21,7 @@ export async function findKeyBySession(tx: Tx, hash: string): Promise<KeyWithTen
       'api_keys.team',
       'api_keys.mandate_ids',
       'api_keys.revoked_at',
+      'api_keys.last_used_at',
       'tenants.status as tenant_status',
       sql<Date>`least(api_keys.expires_at, sessions.expires_at)`.as('expires_at'),
     ])

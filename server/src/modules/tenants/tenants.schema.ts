@@ -212,6 +212,7 @@ const keyFields = {
   expires_at: nullableText,
   revoked_at: nullableText,
   replaced_by: nullableText,
+  last_used_at: { ...nullableText, description: 'To about a minute; null when the key was not used yet.' },
 }
 
 export const ApiKey = Type.Object(keyFields, { title: 'ApiKey' })

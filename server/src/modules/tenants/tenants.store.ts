@@ -59,7 +59,7 @@ export async function changeTenant(tx: Tx, id: string, change: TenantChange, at:
 
 export async function insertKey(
   tx: Tx,
-  row: Omit<KeyRow, 'revoked_at' | 'replaced_by' | 'scopes'> & { scopes: readonly KeyScope[] },
+  row: Omit<KeyRow, 'revoked_at' | 'replaced_by' | 'last_used_at' | 'scopes'> & { scopes: readonly KeyScope[] },
 ): Promise<KeyRow> {
   return tx
     .insertInto('api_keys')
@@ -121,7 +121,7 @@ export async function changeKey(
 
 export type KeyWithTenant = Pick<
   KeyRow,
-  'id' | 'tenant_id' | 'scopes' | 'spender' | 'team' | 'mandate_ids' | 'expires_at' | 'revoked_at'
+  'id' | 'tenant_id' | 'scopes' | 'spender' | 'team' | 'mandate_ids' | 'expires_at' | 'revoked_at' | 'last_used_at'
 > & {
   tenant_status: string
 }
@@ -139,6 +139,7 @@ export async function findKeyByHash(tx: Tx, hash: string): Promise<KeyWithTenant
       'api_keys.mandate_ids',
       'api_keys.expires_at',
       'api_keys.revoked_at',
+      'api_keys.last_used_at',
       'tenants.status as tenant_status',
     ])
     .where('api_keys.hash', '=', hash)
@@ -154,9 +155,19 @@ export async function findKeyOrSuccessor(tx: Tx, tenantId: string, keyId: string
       select next.*, lineage.step + 1 from api_keys next join lineage on next.id = lineage.replaced_by where lineage.step < 1000
     )
     select lineage.id, lineage.tenant_id, lineage.scopes, lineage.spender, lineage.team, lineage.mandate_ids, lineage.expires_at,
-           lineage.revoked_at, tenants.status as tenant_status
+           lineage.revoked_at, lineage.last_used_at, tenants.status as tenant_status
     from lineage join tenants on tenants.id = lineage.tenant_id order by lineage.step desc limit 1`.execute(tx)
   return rows[0]
+}
+
+/** Another process may have recorded a newer use meanwhile; the newest one stays. */
+export async function recordKeyUse(tx: Tx, id: string, at: Date) {
+  await tx
+    .updateTable('api_keys')
+    .set({ last_used_at: at })
+    .where('id', '=', id)
+    .where((on) => on.or([on('last_used_at', 'is', null), on('last_used_at', '<', at)]))
+    .execute()
 }
 
 export async function readKeyPrefix(tx: Tx, keyId: string): Promise<string | undefined> {

@@ -9,6 +9,7 @@ import type { Notifications } from '../../platform/notifications.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
+import { outsideTenantReads } from '../../platform/tenant-reads.ts'
 import { cellOfApiKey, hashApiKey, isWellFormedApiKey } from './api-key.ts'
 import { createCallerCache, toCaller } from './caller-cache.ts'
 import { type ApiKeysDeps, createApiKeys, OPERATOR } from './keys.ts'
@@ -43,7 +44,12 @@ export type NewTenant = { org_name: string; email: string; use_case?: string; pl
 export type Tenants = ReturnType<typeof createTenants>
 
 export function createTenants(deps: TenantsDeps) {
-  const callers = createCallerCache(deps)
+  const callers = createCallerCache({
+    ...deps,
+    // The next use records it when this one could not.
+    recordUse: (keyId, at) =>
+      void outsideTenantReads(() => store.recordKeyUse(deps.db, keyId, at)).catch(() => undefined),
+  })
   const sessions = createSessions({ ...deps, callers })
   const apiKeys = createApiKeys({ ...deps, callers })
   const adminDigest = digest(deps.adminKey)

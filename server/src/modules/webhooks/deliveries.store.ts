@@ -55,6 +55,17 @@ export async function releaseDeliveries(tx: Tx, worker: string, ids: readonly st
     .execute()
 }
 
+/** Attempts of earlier versions lack the last three. */
+export type DeliveryAttempt = {
+  at: string
+  status: number | null
+  error: string | null
+  ms: number
+  timestamp?: number | null
+  signature?: string | null
+  answer?: string | null
+}
+
 export type DeliveryRow = {
   id: string
   event_id: string
@@ -67,10 +78,13 @@ export type DeliveryRow = {
   last_ms: number | null
   last_attempt_at: Date | null
   next_attempt_at: Date | null
-  history: unknown
+  history: DeliveryAttempt[]
   created_at: Date
   delivered_at: Date | null
 }
+
+/** With what is needed to compose the request again. */
+export type DeliveryDetailRow = DeliveryRow & { data: unknown; event_at: Date; url: string }
 
 export type DeliveryFilter = { subscriptionId: string; state?: string; cursor?: string; limit: number }
 
@@ -90,7 +104,7 @@ const deliveriesWithType = (tx: Tx) =>
       'last_ms',
       'last_attempt_at',
       'next_attempt_at',
-      'history',
+      sql<DeliveryAttempt[]>`history`.as('history'),
       'webhook_deliveries.created_at',
       'delivered_at',
     ])
@@ -119,6 +133,15 @@ export async function listWaitingDeliveries(
     .limit(page.limit + 1)
   if (page.cursor) query = query.where('webhook_deliveries.id', '<', page.cursor)
   return query.execute()
+}
+
+export async function readDelivery(tx: Tx, subscriptionId: string, id: string): Promise<DeliveryDetailRow | undefined> {
+  return deliveriesWithType(tx)
+    .innerJoin('webhook_subscriptions', 'webhook_subscriptions.id', 'webhook_deliveries.subscription_id')
+    .select(['events.data', 'events.created_at as event_at', 'webhook_subscriptions.url'])
+    .where('webhook_deliveries.id', '=', id)
+    .where('subscription_id', '=', subscriptionId)
+    .executeTakeFirst()
 }
 
 /** Restarts the delivery's schedule with the same `webhook-id`; the result of a running attempt is ignored. */

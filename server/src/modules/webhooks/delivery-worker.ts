@@ -5,9 +5,10 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Log } from '../../platform/log.ts'
+import { composeBody } from './compose-body.ts'
 import { type ClaimedDelivery, claimDeliveries, releaseDeliveries, type Standing } from './deliveries.store.ts'
 import { retryDelayMs } from './retry-schedule.ts'
-import type { Outcome, Sender } from './send.ts'
+import type { Sender, SignedOutcome } from './send.ts'
 import { type DeliveryOutcome, finishDeliveryStep } from './webhooks.steps.ts'
 
 export type DeliveryWorkerDeps = {
@@ -109,8 +110,9 @@ export function createDeliveryWorker(deps: DeliveryWorkerDeps) {
 
   const attemptDelivery = async (delivery: ClaimedDelivery) => {
     const at = deps.clock.now()
+    const message = toMessage(delivery, at)
     const outcome = await deps.send(
-      { url: delivery.url, message: toMessage(delivery, at), secrets: decryptSecrets(delivery, at, deps.keys) },
+      { url: delivery.url, message, secrets: decryptSecrets(delivery, at, deps.keys) },
       stopping.signal,
     )
     // A shutdown is not the target's failure: the delivery is released for another worker.
@@ -118,9 +120,10 @@ export function createDeliveryWorker(deps: DeliveryWorkerDeps) {
       interruptedIds.push(delivery.id)
       return
     }
-    const { switched_off } = await finish(toDeliveryOutcome(delivery, outcome, deps.clock.now(), random), [
-      `webhook:${delivery.subscription_id}`,
-    ])
+    const { switched_off } = await finish(
+      { ...toDeliveryOutcome(delivery, outcome, deps.clock.now(), random), timestamp: message.timestamp },
+      [`webhook:${delivery.subscription_id}`],
+    )
     if (switched_off) deps.onDisabled?.()
   }
 
@@ -146,16 +149,11 @@ function addCount<K>(counts: Map<K, number>, key: K, by: number) {
   else counts.set(key, next)
 }
 
-/** The body is the same on every attempt: it does not contain the time of sending. */
-function toMessage(delivery: ClaimedDelivery, at: Date) {
-  const body = {
-    type: delivery.type,
-    timestamp: delivery.event_at.toISOString(),
-    data: delivery.data,
-    seq: Number(delivery.seq),
-  }
-  return { id: delivery.event_id, timestamp: Math.floor(at.getTime() / 1000), body: JSON.stringify(body) }
-}
+const toMessage = (delivery: ClaimedDelivery, at: Date) => ({
+  id: delivery.event_id,
+  timestamp: Math.floor(at.getTime() / 1000),
+  body: composeBody(delivery),
+})
 
 function decryptSecrets(delivery: ClaimedDelivery, at: Date, keys: Pick<Keys, 'decrypt'>): string[] {
   const { secret, earlier_secret, earlier_secret_until } = delivery
@@ -165,10 +163,10 @@ function decryptSecrets(delivery: ClaimedDelivery, at: Date, keys: Pick<Keys, 'd
 
 function toDeliveryOutcome(
   delivery: ClaimedDelivery,
-  outcome: Outcome,
+  outcome: SignedOutcome,
   at: Date,
   random: () => number,
-): DeliveryOutcome {
+): Omit<DeliveryOutcome, 'timestamp'> {
   const isGone = outcome.status === 410
   const delayMs = outcome.ok || isGone ? undefined : retryDelayMs(delivery.round_attempts + 1, random)
   const isExhausted = !outcome.ok && delayMs === undefined

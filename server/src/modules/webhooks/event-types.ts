@@ -39,3 +39,40 @@ export type EventType = (typeof eventTypes)[number]
 
 /** Sent by `POST /api/webhooks/{id}/test`; it cannot be subscribed to. */
 export const TEST_EVENT = 'webhook.test'
+
+/** When each event is sent, for whoever chooses what to subscribe to. */
+export const eventDescriptions: Record<EventType, string> = {
+  'run.completed': 'A run ended well: it was paid, done and has its receipt.',
+  'run.blocked': 'A run was refused before any payment, by a policy, a budget, a mandate or a freeze.',
+  'run.failed': 'A run failed; the receipt of kind failure says why, and whether anything was charged.',
+  'run.escalated': 'A run under a pre-authorisation was not reported in time; sent together with preauth.escalated.',
+  'approval.requested': 'Somebody has to decide about a payment.',
+  'approval.approved': 'A payment that waited was approved.',
+  'approval.rejected': 'A payment that waited was rejected.',
+  'approval.expired': 'Nobody decided in time.',
+  'preauth.created': 'Money was reserved for an agent that spends outside this service.',
+  'preauth.closed': 'A pre-authorisation was closed with what was spent.',
+  'preauth.escalated': 'A pre-authorisation was not closed in time.',
+  'budget.threshold_reached': 'A budget reached its warning threshold.',
+  'budget.exceeded': 'A payment was refused because a budget has too little left.',
+  'settlement.settled': 'A payment is settled.',
+  'settlement.failed': 'A payment failed; nothing was charged.',
+  'settlement.unknown': 'The outcome of a payment is not known yet; the service keeps asking.',
+  'settlement.refunded': 'A payment was returned to its payer.',
+  'receipt.issued': 'A signed receipt was issued.',
+  'policy.created': 'A policy was created.',
+  'policy.updated': 'A policy was changed, switched on or off, or deleted.',
+  'alert.created': 'An alert was raised, by the service or by you.',
+  'rh_run.pending': 'A trade waits for approval.',
+  'rh_run.approved': 'A trade was approved.',
+  'rh_run.cancelled': 'A trade was cancelled.',
+  'rh_run.executed': 'A trade was executed at the broker.',
+  'rh_run.rejected': 'A trade was rejected, by a person, a policy or the broker.',
+  'wallet.topped_up': 'Money arrived in a wallet.',
+  'escrow.held': 'Money was put into escrow.',
+  'escrow.released': 'Money in escrow was paid out.',
+  'escrow.refunded': 'Money in escrow was returned.',
+  'key.created': 'An API key was created or rotated.',
+  'key.revoked': 'An API key was revoked.',
+  'basis.window_changed': 'The window of a tokenised share opened or closed.',
+}

@@ -61,6 +61,19 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       ),
   )
   app.get(
+    '/api/webhooks/event-types',
+    {
+      schema: {
+        operationId: 'listWebhookEventTypes',
+        tags,
+        summary: 'The events that a subscription can name, and when each is sent',
+        response: { 200: schema.EventTypesResponse },
+      },
+      config: reads,
+    },
+    async () => webhooks.eventTypes(),
+  )
+  app.get(
     '/api/webhooks/:id',
     {
       schema: {
@@ -157,6 +170,20 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       config: reads,
     },
     async (request) => webhooks.deliveries(requireTenant(request.caller), request.params.id, request.query),
+  )
+  app.get(
+    '/api/webhooks/:id/deliveries/:delivery_id',
+    {
+      schema: {
+        operationId: 'getWebhookDelivery',
+        tags,
+        summary: 'One delivery with its request, headers and signature as sent, and the answer to each attempt',
+        params: schema.DeliveryParams,
+        response: { 200: schema.DeliveryDetail },
+      },
+      config: reads,
+    },
+    async (request) => webhooks.delivery(requireTenant(request.caller), request.params.id, request.params.delivery_id),
   )
   app.post(
     '/api/webhooks/:id/deliveries/:delivery_id/replay',

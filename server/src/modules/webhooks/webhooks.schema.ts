@@ -101,26 +101,56 @@ export const TestSent = Type.Object({ event_id: Type.String(), type: Type.String
 
 const State = Type.Union([Type.Literal('pending'), Type.Literal('delivered'), Type.Literal('exhausted')])
 
-export const Delivery = Type.Object(
+const Attempt = Type.Object({
+  at: Type.String(),
+  status: nullableInteger,
+  error: nullableText,
+  ms: Type.Integer(),
+  timestamp: nullable(Type.Integer({ description: 'webhook-timestamp as sent.' })),
+  signature: nullable(Type.String({ description: 'webhook-signature as sent.' })),
+  answer: nullable(Type.String({ description: 'The first 500 bytes of the response.' })),
+})
+
+const deliveryFields = {
+  id: Type.String(),
+  event_id: Type.String({ description: 'What the target sees as webhook-id.' }),
+  type: Type.String(),
+  seq: Type.Integer(),
+  state: State,
+  attempts: Type.Integer(),
+  last_status: nullableInteger,
+  last_error: nullableText,
+  last_ms: nullableInteger,
+  last_attempt_at: nullableTime,
+  next_attempt_at: nullableTime,
+  history: Type.Array(Attempt, { description: 'The last 20 attempts, oldest first.' }),
+  created_at: Type.String({ format: 'date-time' }),
+  delivered_at: nullableTime,
+}
+
+export const Delivery = Type.Object(deliveryFields, { title: 'WebhookDelivery' })
+
+export const DeliveryDetail = Type.Object(
   {
-    id: Type.String(),
-    event_id: Type.String({ description: 'What the target sees as webhook-id.' }),
-    type: Type.String(),
-    seq: Type.Integer(),
-    state: State,
-    attempts: Type.Integer(),
-    last_status: nullableInteger,
-    last_error: nullableText,
-    last_ms: nullableInteger,
-    last_attempt_at: nullableTime,
-    next_attempt_at: nullableTime,
-    history: Type.Array(
-      Type.Object({ at: Type.String(), status: nullableInteger, error: nullableText, ms: Type.Integer() }),
+    ...deliveryFields,
+    request: Type.Object(
+      {
+        method: Type.Literal('POST'),
+        url: Type.String({ description: 'Where the subscription leads now.' }),
+        headers: Type.Record(Type.String(), Type.String(), {
+          description: 'Of the last attempt, with its time and signature; before the first attempt without them.',
+        }),
+        body: Type.String({ description: 'The exact text that is sent and signed, the same on every attempt.' }),
+      },
+      { description: 'What is sent. The signing secret is never part of it.' },
     ),
-    created_at: Type.String({ format: 'date-time' }),
-    delivered_at: nullableTime,
   },
-  { title: 'WebhookDelivery' },
+  { title: 'WebhookDeliveryDetail' },
+)
+
+export const EventTypesResponse = Type.Object(
+  { event_types: Type.Array(Type.Object({ type: Type.String(), description: Type.String() })) },
+  { title: 'WebhookEventTypes' },
 )
 
 export const DeliveriesQuery = Type.Object(

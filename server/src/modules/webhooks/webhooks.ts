@@ -9,16 +9,21 @@ import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound } from '../../platform/problem.ts'
 import { didYouMean } from '../../platform/suggest.ts'
 import type { Tenants } from '../tenants/tenants.ts'
+import { composeBody } from './compose-body.ts'
 import {
+  type DeliveryAttempt,
+  type DeliveryDetailRow,
   type DeliveryRow,
   deleteOldDeliveries,
   exhaustStoppedDeliveries,
   listDeliveries,
   listWaitingDeliveries,
   readBacklog,
+  readDelivery,
   replayDelivery,
 } from './deliveries.store.ts'
-import { eventTypes, TEST_EVENT } from './event-types.ts'
+import { eventDescriptions, eventTypes, TEST_EVENT } from './event-types.ts'
+import { describeHeaders } from './send.ts'
 import { generateSigningSecret } from './sign.ts'
 import { checkTargetUrl, type TargetRules } from './target-url.ts'
 import * as store from './webhooks.store.ts'
@@ -202,6 +207,15 @@ export function createWebhooks(deps: WebhooksDeps) {
       }
     },
 
+    async delivery(caller: TenantCaller, id: string, deliveryId: string) {
+      await getSubscription(deps.db, caller, id)
+      const row = await readDelivery(deps.db, id, deliveryId)
+      if (!row) throw notFound('delivery')
+      return { ...toDeliveryResponse(row), request: describeRequest(row) }
+    },
+
+    eventTypes: () => ({ event_types: eventTypes.map((type) => ({ type, description: eventDescriptions[type] })) }),
+
     replay: (caller: TenantCaller, key: string | undefined, id: string, deliveryId: string) =>
       once(caller, `POST /api/webhooks/${id}/deliveries/${deliveryId}/replay`, key, {}, async (tx) => {
         await getActiveSubscription(tx, caller, id)
@@ -268,7 +282,24 @@ const toDeliveryResponse = (row: DeliveryRow) => ({
   last_ms: row.last_ms,
   last_attempt_at: row.last_attempt_at?.toISOString() ?? null,
   next_attempt_at: row.state === 'pending' ? (row.next_attempt_at?.toISOString() ?? null) : null,
-  history: row.history,
+  history: row.history.map(toAttemptResponse),
   created_at: row.created_at.toISOString(),
   delivered_at: row.delivered_at?.toISOString() ?? null,
 })
+
+const toAttemptResponse = ({ at, status, error, ms, timestamp, signature, answer }: DeliveryAttempt) => ({
+  at,
+  status,
+  error,
+  ms,
+  timestamp: timestamp ?? null,
+  signature: signature ?? null,
+  answer: answer ?? null,
+})
+
+/** What the target gets, with the headers of the last attempt. */
+function describeRequest(row: DeliveryDetailRow) {
+  const { timestamp = null, signature = null } = row.history.at(-1) ?? {}
+  const headers = describeHeaders(row.event_id, timestamp, signature)
+  return { method: 'POST' as const, url: row.url, headers, body: composeBody(row) }
+}
