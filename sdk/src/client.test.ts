@@ -111,6 +111,20 @@ test('a path parameter cannot change the rest of the path', async () => {
   await expect(guest.get('/api/lane/{agent_id}', { path: { agent_id: '' } })).rejects.toThrow("needs 'agent_id'")
 })
 
+test('an export of one JSON value a line is answered as text', async () => {
+  const lines = '{"seq":1}\n{"seq":2}\n'
+  const server = createServer((_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(lines),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+    expect(await client.get('/api/audit', { query: { format: 'ndjson' } })).toBe(lines)
+  } finally {
+    server.close()
+  }
+})
+
 test('an unreachable, slow or broken service is a CountersignError; the caller’s own abort is not', async () => {
   const unreachable = createClient({ baseUrl: 'http://127.0.0.1:1' })
   expect(await expectError(unreachable.get('/api/health'))).toMatchObject({

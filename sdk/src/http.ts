@@ -172,7 +172,8 @@ async function readBody(response: Response): Promise<unknown> {
   if (type.startsWith('application/octet-stream')) return new Uint8Array(await response.arrayBuffer())
   const text = await response.text()
   if (text === '') return undefined
-  if (!type.includes('json')) return text
+  // Lines of JSON are no JSON text.
+  if (!type.includes('json') || type.includes('ndjson')) return text
   try {
     return JSON.parse(text)
   } catch (cause) {

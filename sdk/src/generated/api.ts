@@ -1376,6 +1376,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks/event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The events that a subscription can name, and when each is sent
+         * @description The events that a subscription can name, and when each is sent. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["listWebhookEventTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/webhooks/{id}": {
         parameters: {
             query?: never;
@@ -1456,6 +1476,26 @@ export interface paths {
          * @description The deliveries of a subscription and their outcomes, newest first. Needs an `X-API-Key` with the scope `read`, or a session.
          */
         get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One delivery with its request, headers and signature as sent, and the answer to each attempt
+         * @description One delivery with its request, headers and signature as sent, and the answer to each attempt. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["getWebhookDelivery"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3204,6 +3244,8 @@ export interface components {
             expires_at: string | null;
             revoked_at: string | null;
             replaced_by: string | null;
+            /** @description To about a minute; null when the key was not used yet. */
+            last_used_at: string | null;
         };
         ApiKeyCreate: {
             name?: string;
@@ -3234,6 +3276,8 @@ export interface components {
             expires_at: string | null;
             revoked_at: string | null;
             replaced_by: string | null;
+            /** @description To about a minute; null when the key was not used yet. */
+            last_used_at: string | null;
             /** @description Shown once; only its hash is kept. */
             api_key: string;
         };
@@ -3253,6 +3297,8 @@ export interface components {
             expires_at: string | null;
             revoked_at: string | null;
             replaced_by: string | null;
+            /** @description To about a minute; null when the key was not used yet. */
+            last_used_at: string | null;
             /** @description The keys that this one made, directly or through others, and that are still active. */
             active_keys_made: string[];
         };
@@ -3276,6 +3322,8 @@ export interface components {
             expires_at: string | null;
             revoked_at: string | null;
             replaced_by: string | null;
+            /** @description To about a minute; null when the key was not used yet. */
+            last_used_at: string | null;
             /** @description Shown once; only its hash is kept. */
             api_key: string;
             replaces: components["schemas"]["ApiKey"];
@@ -6607,11 +6655,15 @@ export interface components {
             last_ms: number | null;
             last_attempt_at: string | null;
             next_attempt_at: string | null;
+            /** @description The last 20 attempts, oldest first. */
             history: {
                 at: string;
                 status: number | null;
                 error: string | null;
                 ms: number;
+                timestamp: number | null;
+                signature: string | null;
+                answer: string | null;
             }[];
             /** Format: date-time */
             created_at: string;
@@ -6693,15 +6745,65 @@ export interface components {
             last_ms: number | null;
             last_attempt_at: string | null;
             next_attempt_at: string | null;
+            /** @description The last 20 attempts, oldest first. */
             history: {
                 at: string;
                 status: number | null;
                 error: string | null;
                 ms: number;
+                timestamp: number | null;
+                signature: string | null;
+                answer: string | null;
             }[];
             /** Format: date-time */
             created_at: string;
             delivered_at: string | null;
+        };
+        WebhookDeliveryDetail: {
+            id: string;
+            /** @description What the target sees as webhook-id. */
+            event_id: string;
+            type: string;
+            seq: number;
+            state: "pending" | "delivered" | "exhausted";
+            attempts: number;
+            last_status: number | null;
+            last_error: string | null;
+            last_ms: number | null;
+            last_attempt_at: string | null;
+            next_attempt_at: string | null;
+            /** @description The last 20 attempts, oldest first. */
+            history: {
+                at: string;
+                status: number | null;
+                error: string | null;
+                ms: number;
+                timestamp: number | null;
+                signature: string | null;
+                answer: string | null;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            delivered_at: string | null;
+            /** @description What is sent. The signing secret is never part of it. */
+            request: {
+                /** @enum {string} */
+                method: "POST";
+                /** @description Where the subscription leads now. */
+                url: string;
+                /** @description Of the last attempt, with its time and signature; before the first attempt without them. */
+                headers: {
+                    [key: string]: string;
+                };
+                /** @description The exact text that is sent and signed, the same on every attempt. */
+                body: string;
+            };
+        };
+        WebhookEventTypes: {
+            event_types: {
+                type: string;
+                description: string;
+            }[];
         };
         WebhookSecretRotate: {
             overlap_seconds?: number;
@@ -7106,6 +7208,8 @@ export type WebhookCreated = components['schemas']['WebhookCreated'];
 export type WebhookDeleted = components['schemas']['WebhookDeleted'];
 export type WebhookDeliveriesResponse = components['schemas']['WebhookDeliveriesResponse'];
 export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type WebhookDeliveryDetail = components['schemas']['WebhookDeliveryDetail'];
+export type WebhookEventTypes = components['schemas']['WebhookEventTypes'];
 export type WebhookSecretRotate = components['schemas']['WebhookSecretRotate'];
 export type WebhookSecretRotated = components['schemas']['WebhookSecretRotated'];
 export type WebhookSubscription = components['schemas']['WebhookSubscription'];
@@ -8109,7 +8213,8 @@ export interface operations {
                      *           "created_at": "2026-11-16T09:30:00.000Z",
                      *           "expires_at": "2026-11-16T10:30:00.000Z",
                      *           "revoked_at": "revoked at",
-                     *           "replaced_by": "replaced by"
+                     *           "replaced_by": "replaced by",
+                     *           "last_used_at": "last used at"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -8176,6 +8281,7 @@ export interface operations {
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
                      *       "replaced_by": "replaced by",
+                     *       "last_used_at": "last used at",
                      *       "api_key": "csk_live_shown_once"
                      *     }
                      */
@@ -8253,7 +8359,8 @@ export interface operations {
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
-                     *       "replaced_by": "replaced by"
+                     *       "replaced_by": "replaced by",
+                     *       "last_used_at": "last used at"
                      *     }
                      */
                     "application/json": components["schemas"]["ApiKey"];
@@ -8305,6 +8412,7 @@ export interface operations {
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
                      *       "replaced_by": "replaced by",
+                     *       "last_used_at": "last used at",
                      *       "active_keys_made": [
                      *         "active keys made"
                      *       ]
@@ -8375,6 +8483,7 @@ export interface operations {
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
                      *       "replaced_by": "replaced by",
+                     *       "last_used_at": "last used at",
                      *       "api_key": "csk_live_shown_once",
                      *       "replaces": {
                      *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
@@ -8393,7 +8502,8 @@ export interface operations {
                      *         "created_at": "2026-11-16T09:30:00.000Z",
                      *         "expires_at": "2026-11-16T10:30:00.000Z",
                      *         "revoked_at": "revoked at",
-                     *         "replaced_by": "replaced by"
+                     *         "replaced_by": "replaced by",
+                     *         "last_used_at": "last used at"
                      *       }
                      *     }
                      */
@@ -8828,7 +8938,8 @@ export interface operations {
                      *           "created_at": "2026-11-16T09:30:00.000Z",
                      *           "expires_at": "2026-11-16T10:30:00.000Z",
                      *           "revoked_at": "revoked at",
-                     *           "replaced_by": "replaced by"
+                     *           "replaced_by": "replaced by",
+                     *           "last_used_at": "last used at"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -8891,6 +9002,7 @@ export interface operations {
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
                      *       "replaced_by": "replaced by",
+                     *       "last_used_at": "last used at",
                      *       "api_key": "csk_live_shown_once"
                      *     }
                      */
@@ -8962,6 +9074,7 @@ export interface operations {
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
                      *       "replaced_by": "replaced by",
+                     *       "last_used_at": "last used at",
                      *       "active_keys_made": [
                      *         "active keys made"
                      *       ]
@@ -9023,6 +9136,7 @@ export interface operations {
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "revoked_at": "revoked at",
                      *       "replaced_by": "replaced by",
+                     *       "last_used_at": "last used at",
                      *       "api_key": "csk_live_shown_once",
                      *       "replaces": {
                      *         "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
@@ -9041,7 +9155,8 @@ export interface operations {
                      *         "created_at": "2026-11-16T09:30:00.000Z",
                      *         "expires_at": "2026-11-16T10:30:00.000Z",
                      *         "revoked_at": "revoked at",
-                     *         "replaced_by": "replaced by"
+                     *         "replaced_by": "replaced by",
+                     *         "last_used_at": "last used at"
                      *       }
                      *     }
                      */
@@ -12126,7 +12241,10 @@ export interface operations {
                      *               "at": "at",
                      *               "status": 1,
                      *               "error": "invalid_request",
-                     *               "ms": 1
+                     *               "ms": 1,
+                     *               "timestamp": 1,
+                     *               "signature": "signature",
+                     *               "answer": "answer"
                      *             }
                      *           ],
                      *           "created_at": "2026-11-16T09:30:00.000Z",
@@ -12141,6 +12259,41 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listWebhookEventTypes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "event_types": [
+                     *         {
+                     *           "type": "type",
+                     *           "description": "description"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookEventTypes"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
@@ -12449,7 +12602,10 @@ export interface operations {
                      *               "at": "at",
                      *               "status": 1,
                      *               "error": "invalid_request",
-                     *               "ms": 1
+                     *               "ms": 1,
+                     *               "timestamp": 1,
+                     *               "signature": "signature",
+                     *               "answer": "answer"
                      *             }
                      *           ],
                      *           "created_at": "2026-11-16T09:30:00.000Z",
@@ -12461,6 +12617,72 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["WebhookDeliveriesResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example whk_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
+                id: string;
+                /** @example dlv_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "id",
+                     *       "event_id": "evt_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
+                     *       "type": "type",
+                     *       "seq": 1,
+                     *       "state": "pending",
+                     *       "attempts": 1,
+                     *       "last_status": 1,
+                     *       "last_error": "last error",
+                     *       "last_ms": 1,
+                     *       "last_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *       "next_attempt_at": "2026-11-16T09:30:00.000Z",
+                     *       "history": [
+                     *         {
+                     *           "at": "at",
+                     *           "status": 1,
+                     *           "error": "invalid_request",
+                     *           "ms": 1,
+                     *           "timestamp": 1,
+                     *           "signature": "signature",
+                     *           "answer": "answer"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-11-16T09:30:00.000Z",
+                     *       "delivered_at": "2026-11-16T09:30:00.000Z",
+                     *       "request": {
+                     *         "method": "POST",
+                     *         "url": "https://example.com/hook",
+                     *         "headers": {},
+                     *         "body": "body"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryDetail"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -12518,7 +12740,10 @@ export interface operations {
                      *           "at": "at",
                      *           "status": 1,
                      *           "error": "invalid_request",
-                     *           "ms": 1
+                     *           "ms": 1,
+                     *           "timestamp": 1,
+                     *           "signature": "signature",
+                     *           "answer": "answer"
                      *         }
                      *       ],
                      *       "created_at": "2026-11-16T09:30:00.000Z",

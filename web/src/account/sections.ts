@@ -55,8 +55,19 @@ export const sectionGroups: { title: string; sections: Section[] }[] = [
   {
     title: 'Developers',
     sections: [
+      section('keys', 'Keys', async () => (await import('../developers/keys-section.tsx')).KeysSection),
       section('webhooks', 'Webhooks', async () => (await import('../developers/webhooks-section.tsx')).WebhooksSection),
+      section(
+        'channels',
+        'Approval channels',
+        async () => (await import('../developers/channels-section.tsx')).ChannelsSection,
+      ),
+      section('settings', 'Settings', async () => (await import('../developers/settings-section.tsx')).SettingsSection),
     ],
+  },
+  {
+    title: 'Evidence',
+    sections: [section('audit', 'Audit', async () => (await import('../evidence/audit-section.tsx')).AuditSection)],
   },
 ]
 

@@ -1,16 +1,21 @@
 import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { api } from '../api.ts'
+import { useRef } from 'react'
+import { api, queryClient } from '../api.ts'
 import { QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, MutedText, PageTitle, Timestamp } from '../components/ui.tsx'
 import { formatPercent, formatSigned, NO_VALUE } from '../format.ts'
 import { type Route, routeHref } from '../route.ts'
 import { PreviewBadge } from './preview-badge.tsx'
+import { useQuoteStream } from './quote-stream.ts'
+import { StreamBadge } from './stream-badge.tsx'
 import { WrapperPage } from './wrapper-page.tsx'
 
 type Board = ApiResponse<'/api/basis/v1/board', 'get'>
 type Row = Board['rows'][number]
+
+const BOARD_READ_MS = 500
 
 export function BasisPage({ route }: { route: Route }) {
   const [symbol] = route.segments
@@ -18,7 +23,18 @@ export function BasisPage({ route }: { route: Route }) {
 }
 
 function BoardPage() {
-  const board = useQuery({ queryKey: ['board'], queryFn: () => api.get('/api/basis/v1/board') })
+  const readAt = useRef(0)
+  const stream = useQuoteStream(undefined, () => {
+    // Readings of all wrappers come together; the ranks are of all of them, so the board is read once for each round.
+    if (Date.now() - readAt.current < BOARD_READ_MS) return
+    readAt.current = Date.now()
+    setTimeout(() => void queryClient.invalidateQueries({ queryKey: ['board'] }), BOARD_READ_MS)
+  })
+  const board = useQuery({
+    queryKey: ['board'],
+    queryFn: () => api.get('/api/basis/v1/board'),
+    refetchInterval: stream === 'live' ? false : 15_000,
+  })
   return (
     <>
       <PageTitle>Basis board</PageTitle>
@@ -28,7 +44,8 @@ function BoardPage() {
         note={
           board.data && (
             <>
-              <PreviewBadge preview={board.data.preview} /> <Timestamp at={board.data.as_of} />
+              <StreamBadge state={stream} /> <PreviewBadge preview={board.data.preview} />{' '}
+              <Timestamp at={board.data.as_of} />
             </>
           )
         }

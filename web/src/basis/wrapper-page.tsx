@@ -1,7 +1,7 @@
 import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { api, useJwks } from '../api.ts'
+import { api, queryClient, useJwks } from '../api.ts'
 import { Chart } from '../components/chart.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { SaveButton } from '../components/save-button.tsx'
@@ -12,16 +12,24 @@ import { VerificationResultView } from '../receipts/verification-result.tsx'
 import { verifyEvidence } from '../receipts/verify-evidence.ts'
 import { routeHref } from '../route.ts'
 import { PreviewBadge } from './preview-badge.tsx'
+import { useQuoteStream } from './quote-stream.ts'
 import { QuoteView } from './quote-view.tsx'
+import { StreamBadge } from './stream-badge.tsx'
 
 type Attestation = ApiResponse<'/api/basis/v1/attestation/{symbol}', 'get'>
 type History = ApiResponse<'/api/basis/v1/history/{symbol}', 'get'>
 
 export function WrapperPage({ symbol, chain }: { symbol: string; chain: string | undefined }) {
   const request = { path: { symbol }, query: { chain } }
+  const quoteKey = ['quote', symbol, chain]
+  const stream = useQuoteStream(symbol, (reading) => {
+    if (chain !== undefined && reading.chain !== chain) return
+    queryClient.setQueryData(quoteKey, reading)
+  })
   const quote = useQuery({
-    queryKey: ['quote', symbol, chain],
+    queryKey: quoteKey,
     queryFn: () => api.get('/api/basis/v1/quote/{symbol}', request),
+    refetchInterval: stream === 'live' ? false : 15_000,
   })
   const history = useQuery({
     queryKey: ['history', symbol, chain],
@@ -44,7 +52,16 @@ export function WrapperPage({ symbol, chain }: { symbol: string; chain: string |
       >
         {symbol}
       </PageTitle>
-      <Card title="Quote" note={quote.data && <PreviewBadge preview={quote.data.preview} />}>
+      <Card
+        title="Quote"
+        note={
+          quote.data && (
+            <>
+              <StreamBadge state={stream} /> <PreviewBadge preview={quote.data.preview} />
+            </>
+          )
+        }
+      >
         <QueryResult query={quote}>{(data) => <QuoteView quote={data} />}</QueryResult>
       </Card>
       <Card title="Basis over time" note="Basis points, every 15 minutes">

@@ -1,4 +1,13 @@
-import { formatReceiptProof, hashReceipt, type ReceiptLog } from '@countersign/proof'
+import {
+  formatReceiptProof,
+  hashAuditEvent,
+  hashReceipt,
+  type ReceiptLog,
+  saltHash,
+  sha256,
+  toHex,
+  utf8,
+} from '@countersign/proof'
 import { describe, expect, test } from 'vitest'
 import {
   fillerHashes,
@@ -12,7 +21,7 @@ import {
   untrustedKey,
 } from '../../../proof/test/fixtures.ts'
 import { PASTED_KEYS, SERVICE_KEYS, selectTrustedKeys } from './trusted-keys.ts'
-import { parseKeySet, verifyEvidence, verifyEvidenceText, withCheck } from './verify-evidence.ts'
+import { parseKeySet, verifyEvidence, verifyEvidenceText, verifyItems, withCheck } from './verify-evidence.ts'
 
 const now = new Date('2026-11-16T15:05:00Z')
 const receipt = logReceipt(makeReceipt())
@@ -108,4 +117,41 @@ test('a check more can make a result invalid, and never valid', () => {
   expect(withCheck(valid, { name: 'log_memory', ok: 'skipped', reason: 'x' })).toMatchObject({ verdict: 'valid' })
   const invalid = verifyEvidenceText(JSON.stringify({ ...receipt, run_id: 'run_9' }), jwks, now)
   expect(withCheck(invalid, { name: 'log_memory', ok: true, reason: 'x' })).toMatchObject({ verdict: 'invalid' })
+})
+
+test('several receipts in one text are verified one by one, each with the one before it', () => {
+  const first = makeReceipt()
+  const second = makeReceipt({ receipt_id: 'rcpt_02', prev_hash: hashReceipt(first) })
+  for (const value of [[second, first], { receipts: [first, second] }]) {
+    const items = verifyItems('run.json', JSON.stringify(value), jwks, now)
+    expect(items.map(({ result }) => 'verdict' in result && result.verdict)).toEqual(['valid', 'valid'])
+    const link = items
+      .filter(({ name }) => name.includes('rcpt_02'))
+      .flatMap(({ result }) => ('verification' in result ? result.verification.checks : []))
+      .find(({ name }) => name === 'prev_hash')
+    expect(link).toMatchObject({ ok: true, reason: 'It has the hash of the previous receipt.' })
+  }
+  const [item] = verifyItems('run.json', JSON.stringify([{ ...second, charged: false }]), jwks, now)
+  expect(item!.result).toMatchObject({ verdict: 'invalid' })
+})
+
+test('the answer of a run opens its receipt: the output belongs to it, and another one does not', () => {
+  const salt = 'a'.repeat(22)
+  const plainHash = `sha256:${toHex(sha256(utf8('The output')))}`
+  const salted = makeReceipt({
+    output_hash: saltHash(salt, 'output_hash', plainHash),
+    commitment: { alg: 'sha256-salted', salted: ['output_hash'] },
+  })
+  const answer = { output: 'The output', evidence: { salt }, receipt: salted }
+  expect(verifyText(answer)).toMatchObject({ verdict: 'valid' })
+  expect(verifyText({ ...answer, output: 'Another output' })).toMatchObject({ verdict: 'invalid' })
+  expect(verifyText({ receipt: salted, opening: { salt, output: 'The output' } })).toMatchObject({ verdict: 'valid' })
+  expect(verifyText({ receipt: salted, opening: { salt, output: 'Another' } })).toMatchObject({ verdict: 'invalid' })
+})
+
+test('an audit export is verified as a chain', () => {
+  const event = { actor: 'key_1', data: {}, prev_hash: null, seq: 1 }
+  const line = JSON.stringify({ ...event, hash: hashAuditEvent(event) })
+  expect(verifyEvidenceText(`${line}\n`, jwks, now)).toMatchObject({ kind: 'audit export', verdict: 'valid' })
+  expect(verifyEvidenceText(line.replace('key_1', 'key_2'), jwks, now)).toMatchObject({ verdict: 'invalid' })
 })

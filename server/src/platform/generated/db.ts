@@ -35,6 +35,7 @@ export type ApiKeys = {
   team: string | null
   mandate_ids: string[] | null
   created_by: string | null
+  last_used_at: Date | null
 }
 
 export type ApprovalChannels = {
