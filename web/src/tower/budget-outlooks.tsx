@@ -1,6 +1,7 @@
 import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { ACCOUNT_KEY, api } from '../api.ts'
+import { Age } from '../components/countdown.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { Badge, Card, Timestamp, type Tone } from '../components/ui.tsx'
@@ -38,15 +39,20 @@ export function BudgetOutlooks({ onlyAtRisk }: { onlyAtRisk: boolean }) {
             columns={[
               {
                 name: 'Budget',
-                render: ({ budget_id }) => <a href={routeHref(['account', 'budgets'])}>{budget_id}</a>,
+                render: ({ budget_id, scope }) => (
+                  <>
+                    <a href={routeHref(['account', 'budgets'])}>{budget_id}</a>
+                    <div className="forecast-interval">
+                      {scope.type === 'tenant' ? 'everything' : `${scope.type} ${scope.id}`}
+                    </div>
+                  </>
+                ),
               },
-              { name: 'For', render: ({ scope }) => `${scope.type} ${scope.id}`, wide: true },
               { name: 'Used', render: (outlook) => <UseMeter outlook={outlook} /> },
               { name: 'Left', render: ({ remaining_usdc }) => formatUsdc(remaining_usdc), numeric: true },
               {
                 name: 'Resets',
-                render: ({ resets_at, window }) =>
-                  resets_at ? <Timestamp at={resets_at} /> : window.replace('_', ' '),
+                render: ({ resets_at, window }) => (resets_at ? <Age at={resets_at} /> : window.replace('_', ' ')),
               },
               { name: 'Forecast', render: (outlook) => <ForecastText outlook={outlook} />, wide: true },
             ]}

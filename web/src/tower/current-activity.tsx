@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { ACCOUNT_KEY, api } from '../api.ts'
-import { Countdown } from '../components/countdown.tsx'
+import { Age, Countdown } from '../components/countdown.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { Badge, Card, Id } from '../components/ui.tsx'
@@ -37,7 +37,7 @@ export function NewestRunsCard() {
                 render: ({ outcome }) => <Badge tone={outcomeTones[outcome] ?? 'neutral'}>{outcome}</Badge>,
               },
               { name: 'Agent', render: ({ agent_id }) => agent_id },
-              { name: 'Price', render: ({ price_usdc }) => formatUsdc(price_usdc), numeric: true },
+              { name: 'Began', render: ({ created_at }) => <Age at={created_at} /> },
             ]}
             rows={rows}
             rowKey={({ run_id }) => run_id}

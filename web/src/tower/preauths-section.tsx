@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { CopyButton } from '../components/copy-button.tsx'
-import { Countdown } from '../components/countdown.tsx'
+import { Age, Countdown } from '../components/countdown.tsx'
 import { FilterForm, Select } from '../components/form-fields.tsx'
 import { Pager, usePagination } from '../components/pagination.tsx'
 import { QueryResult } from '../components/query-result.tsx'
@@ -90,7 +90,7 @@ export const PreauthRows = ({ preauths, empty }: { preauths: Preauth[]; empty: R
       { name: 'Agent', render: ({ agent_id }) => agent_id },
       { name: 'Merchant', render: ({ merchant }) => merchantName(merchant), wide: true },
       { name: 'Amount', render: ({ amount_usdc }) => formatUsdc(amount_usdc), numeric: true },
-      { name: 'Age', render: ({ created_at }) => <Timestamp at={created_at} /> },
+      { name: 'Age', render: ({ created_at }) => <Age at={created_at} /> },
       {
         name: 'To close',
         render: ({ status, close_by }) =>

@@ -27,12 +27,12 @@ export function toTiles(tower: ControlTower): Tile[] {
       name: 'Spent today',
       value: formatUsdc(spend.today_usdc),
       note: 'since midnight UTC',
-      href: account(['spend'], { from: today.slice(0, 10) }),
+      href: account(['spend'], { from: today.slice(0, 10), to: today.slice(0, 10) }),
     },
     {
       name: 'Spent this month',
       value: formatUsdc(spend.month_usdc),
-      href: account(['spend'], { from: month.slice(0, 10) }),
+      href: account(['spend'], { from: month.slice(0, 10), to: today.slice(0, 10) }),
     },
     tile('Waiting for a decision', decisions, account(['approvals'], { status: 'pending' }), {
       warn: true,
@@ -55,12 +55,9 @@ export function toTiles(tower: ControlTower): Tile[] {
       warn: true,
     }),
     tile('Unread alerts', tower.alerts_unread, account(['alerts'], { unread: 'true' }), { warn: true }),
-    tile(
-      'Settlements unknown',
-      tower.settlements_unknown,
-      account(['settlements'], { status: 'unknown', state: 'unknown' }),
-      { warn: true },
-    ),
+    tile('Settlements unknown', tower.settlements_unknown, account(['settlements'], { status: 'unknown' }), {
+      warn: true,
+    }),
     tile('Active webhooks', webhooks.active, account(['webhooks'], { status: 'active' })),
     tile('Failing webhooks', webhooks.failing, account(['webhooks'], { status: 'failing' }), { warn: true }),
     tile('Waiting deliveries', webhooks.pending_deliveries, account(['tower', 'deliveries']), {

@@ -72,10 +72,11 @@ test('signing out ends the session in every tab and removes the tenant’s data 
 test('a session that ended elsewhere shows the sign-in form', async () => {
   const tenant = await service.onboard('Ended Org')
   const testPage = await openPage(browser, service.url)
-  const { page } = testPage
+  const { page, open } = testPage
   await signIn(testPage, tenant.apiKey)
   await page.context().clearCookies()
-  await page.getByRole('link', { name: 'Analytics' }).click()
+  // The page may notice it by itself, when it reads what has changed.
+  await open('account/analytics')
   await waitForText(page, 'Sign in with an API key')
   await testPage.close()
 })
@@ -121,9 +122,10 @@ test('an agent can be frozen and unfrozen, a budget created and changed, a polic
 
   await open('account/tower')
   const freeze = page.getByRole('form', { name: 'Freeze an agent' })
-  await freeze.getByLabel('Agent').fill('writer-v1')
+  await freeze.getByLabel('Agent', { exact: true }).fill('writer-v1')
   await freeze.getByLabel('Reason').fill('It wrote too much')
   await freeze.getByRole('button', { name: 'Freeze' }).click()
+  await page.getByRole('button', { name: 'Freeze now' }).click()
   await waitForText(page, 'It wrote too much')
   const write = () => service.post('/api/run', { task: 'Write.', agent_id: 'writer-v1' }, tenant.headers)
   expect((await write()).status).toBe(429)
