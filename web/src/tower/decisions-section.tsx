@@ -2,11 +2,12 @@ import type { ApiRequest, ApiResponse } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
+import { Age } from '../components/countdown.tsx'
 import { FilterForm, Select } from '../components/form-fields.tsx'
 import { Pager, usePagination } from '../components/pagination.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
-import { Badge, Card, Id, Timestamp, type Tone } from '../components/ui.tsx'
+import { Badge, Card, Id, type Tone } from '../components/ui.tsx'
 import { formatUsdc, NO_VALUE } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
 
@@ -59,7 +60,7 @@ export function DecisionsSection({ route }: SectionProps) {
                       </a>
                     ),
                 },
-                { name: 'When', render: ({ created_at }) => <Timestamp at={created_at} /> },
+                { name: 'When', render: ({ created_at }) => <Age at={created_at} /> },
               ]}
               rows={rows}
               rowKey={({ decision_id }) => decision_id}
