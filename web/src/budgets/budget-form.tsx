@@ -9,7 +9,7 @@ import { AMOUNT_HELP, isAmount, readAmount, toInputText } from '../money-text.ts
 import { navigate, routeHref } from '../route.ts'
 import { literalsOf } from '../schema/json-schema.ts'
 import { requestSchemas } from '../schema/request-schemas.ts'
-import { describeWindow } from './budget-tree.ts'
+import { describeBreach, describeWindow } from './budget-tree.ts'
 
 export type BudgetUpdate = ApiRequest<'/api/budgets', 'post'>['body']
 
@@ -167,7 +167,7 @@ export function BudgetForm({
       )}
       {amountField('Limit (USDC)', 'limit', false)}
       {amountField('Warn above (USDC, optional)', 'softLimit', true)}
-      {choice('At the limit', 'onBreach', breachActions)}
+      {choice('At the limit', 'onBreach', breachActions, describeBreach)}
       <Field label="Announce at (shares, optional)">
         {(id) => (
           <input

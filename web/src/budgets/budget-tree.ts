@@ -67,3 +67,11 @@ const windowWords: Record<string, string> = {
   rolling_30d: 'in any 30 days',
 }
 export const describeWindow = (window: string) => windowWords[window] ?? `each ${window}`
+
+const breachWords: Record<string, string> = {
+  block: 'refuses',
+  downgrade: 'takes a cheaper lane',
+  review: 'asks a person',
+}
+/** What happens to a payment that the budget has no room for. */
+export const describeBreach = (onBreach: string) => breachWords[onBreach] ?? onBreach

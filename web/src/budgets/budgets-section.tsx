@@ -9,14 +9,14 @@ import { Badge, Card, MutedText, Timestamp } from '../components/ui.tsx'
 import { formatUsdc } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
 import { BudgetForm } from './budget-form.tsx'
-import { type BudgetNode, describeWindow, runsHref, toBudgetTree, toShares } from './budget-tree.ts'
+import { type BudgetNode, describeBreach, describeWindow, runsHref, toBudgetTree, toShares } from './budget-tree.ts'
 
 type Forecast = ApiResponse<'/api/control-tower', 'get'>['budgets_at_risk'][number]['forecast']
 
 /** Budgets as a tree; `budgets/<id>` opens the form of one, with `?limit=` already in it. */
 export function BudgetsSection({ me, route }: SectionProps) {
   const budgets = useQuery({ queryKey: [ACCOUNT_KEY, 'budgets'], queryFn: () => api.get('/api/budgets') })
-  const tower = useQuery({ queryKey: [ACCOUNT_KEY, 'tower'], queryFn: () => api.get('/api/control-tower') })
+  const tower = useQuery({ queryKey: [ACCOUNT_KEY, 'tower', 'budgets'], queryFn: () => api.get('/api/control-tower') })
   const forecasts = new Map((tower.data?.budgets_at_risk ?? []).map(({ budget_id, forecast }) => [budget_id, forecast]))
   const [, editedId] = route.segments
   return (
@@ -39,8 +39,8 @@ export function BudgetsSection({ me, route }: SectionProps) {
               >
                 {route.query.has('decision') && (
                   <p>
-                    The limit below is the smallest with which the refused payment would have passed. Nothing is changed
-                    until it is saved.
+                    The limit goes from {edited.limit_usdc} to {route.query.get('limit')} USDC, the smallest with which
+                    the refused payment would have passed. Nothing is changed until it is saved.
                   </p>
                 )}
                 <BudgetForm
@@ -128,7 +128,7 @@ function BudgetItem({
           </span>
         )}
         {soft_limit_usdc !== null && <span>warns above {formatUsdc(soft_limit_usdc)}</span>}
-        <span>at the limit: {on_breach}</span>
+        <span>at the limit {describeBreach(on_breach)}</span>
         {forecast && (
           <span>
             at this pace used up <Timestamp at={forecast.exhausted_at} />

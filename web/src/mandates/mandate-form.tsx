@@ -130,7 +130,11 @@ export function MandateForm({ initial }: { initial: MandateDraft }) {
 
 /** Only this key may spend under the mandate. The list of keys needs a scope that not every key has. */
 function HolderKey({ value, onChange }: { value: string; onChange: (keyId: string) => void }) {
-  const keys = useQuery({ queryKey: [ACCOUNT_KEY, 'keys'], queryFn: () => api.get('/api/keys'), retry: false })
+  const keys = useQuery({
+    queryKey: [ACCOUNT_KEY, 'keys', 'of-mandates'],
+    queryFn: () => api.get('/api/keys'),
+    retry: false,
+  })
   const options = (keys.data?.keys ?? []).map(({ key_id, name }) => ({ key_id, name }))
   return (
     <Field label="Held by key (empty: any)" help={requestSchemas.MandateCreate!.properties!.holder_key_id!.description}>

@@ -89,6 +89,6 @@ const columns: Column<Mandate>[] = [
       constraints.length === 0 ? 'anything' : constraints.map(describeConstraint).join('; '),
     wide: true,
   },
-  { name: 'Remains', render: ({ id }) => <RemainingSummary id={id} /> },
-  { name: 'Expires', render: ({ expires_at }) => <Timestamp at={expires_at} /> },
+  { name: 'Remains', render: ({ id }) => <RemainingSummary id={id} />, wide: true },
+  { name: 'Expires', render: ({ expires_at }) => <Timestamp at={expires_at} />, wide: true },
 ]

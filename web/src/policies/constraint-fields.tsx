@@ -1,13 +1,10 @@
 import type { ReactNode } from 'react'
 import { Field } from '../components/form-fields.tsx'
 import { LinesInput, NumberInput, readNumber } from '../components/value-inputs.tsx'
+import { setAt } from '../schema/json-path.ts'
 import { isObject, type Schema } from '../schema/json-schema.ts'
-import { constraintSchemas, type DraftFormProps, problemAt, setAt } from './policy-draft.ts'
-
-export const constraintLabel = (name: string) =>
-  `${name[0]!.toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
-    .replace(/ usdc$/, ' (USDC)')
-    .replace(/ utc$/, ' (UTC)')
+import { constraintLabel } from './constraint-text.ts'
+import { constraintSchemas, type DraftFormProps, problemAt } from './policy-draft.ts'
 
 /** The limits of a policy. Every one that the API has can be added, with the API's own words as help. */
 export function ConstraintFields({ draft, problems, onChange }: DraftFormProps) {

@@ -1,10 +1,10 @@
 import { useState } from 'react'
 import { Field } from '../components/form-fields.tsx'
+import { readAt, setAt } from '../schema/json-path.ts'
 import { fieldsAt, isObject, type Schema, type SchemaError } from '../schema/json-schema.ts'
-import { parseJsonText, pathAtCaret } from '../schema/json-text.ts'
+import { type JsonPath, parseJsonText, pathAtCaret } from '../schema/json-text.ts'
 import { requestSchemas } from '../schema/request-schemas.ts'
-import { type PolicyDraft, setAt } from './policy-draft.ts'
-import { readAt } from './smallest-change.ts'
+import type { PolicyDraft } from './policy-draft.ts'
 
 /** The draft as text. Text that is no JSON object stays in the editor, and the draft keeps its last state. */
 export function JsonEditor({
@@ -20,11 +20,13 @@ export function JsonEditor({
 }) {
   const [caret, setCaret] = useState(0)
   const parsed = parseJsonText(text)
-  const path = pathAtCaret(text, caret)
   const value = 'value' in parsed ? parsed.value : undefined
+  const caretPath = pathAtCaret(text, caret)
+  // An existing policy has every field of its own already, so the fields of its limits are of more use.
+  const isComplete = caretPath.length === 0 && isObject(value) && absentFields(schema, [], value).length === 0
+  const path = isComplete ? ['constraints'] : caretPath
   const place = readAt(value, path)
-  const present = isObject(place) ? place : {}
-  const absent = fieldsAt(requestSchemas, schema, path).filter(({ name }) => !(name in present))
+  const absent = absentFields(schema, path, isObject(place) ? place : {})
   return (
     <div className="json-editor">
       <Field label="Policy as JSON">
@@ -83,6 +85,9 @@ export function JsonEditor({
     </div>
   )
 }
+
+const absentFields = (schema: Schema, path: JsonPath, present: Record<string, unknown>) =>
+  fieldsAt(requestSchemas, schema, path).filter(({ name }) => !(name in present))
 
 export const toText = (draft: unknown) => JSON.stringify(draft, null, 2)
 

@@ -80,23 +80,6 @@ export const problemAt = (problems: readonly SchemaError[], path: string): strin
   return `${inside ? `${inside} ` : 'It '}${problem.message}`
 }
 
-/** The draft with another value at a path; without a value the member is taken away. */
-export function setAt<T>(value: T, path: readonly (string | number)[], member: unknown): T {
-  const [first, ...rest] = path
-  if (first === undefined) return member as T
-  if (Array.isArray(value)) {
-    const index = Number(first)
-    const changed = [...value]
-    if (rest.length === 0 && member === undefined) changed.splice(index, 1)
-    else changed[index] = setAt(changed[index], rest, member)
-    return changed as T
-  }
-  const object = { ...(isObject(value) ? value : {}) }
-  if (rest.length === 0 && member === undefined) delete object[first]
-  else object[first] = setAt(object[first] ?? (typeof rest[0] === 'number' ? [] : {}), rest, member)
-  return object as T
-}
-
 export type DraftFormProps = {
   draft: PolicyDraft
   problems: readonly SchemaError[]

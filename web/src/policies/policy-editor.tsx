@@ -242,7 +242,7 @@ function SaveButton({
   return (
     <ConfirmButton
       action={save}
-      className="secondary"
+      className={simulation ? '' : 'secondary'}
       disabled={!isReady}
       title={simulation ? `${purpose!.title}?` : 'Save without simulating?'}
       text={

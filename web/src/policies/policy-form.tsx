@@ -1,8 +1,9 @@
 import { Field } from '../components/form-fields.tsx'
+import { setAt } from '../schema/json-path.ts'
 import { literalsOf } from '../schema/json-schema.ts'
 import { requestSchemas } from '../schema/request-schemas.ts'
 import { ConstraintFields } from './constraint-fields.tsx'
-import { type DraftFormProps, problemAt, setAt } from './policy-draft.ts'
+import { type DraftFormProps, problemAt } from './policy-draft.ts'
 import { RuleRows } from './rule-rows.tsx'
 
 const { properties } = requestSchemas.PolicyCreate!

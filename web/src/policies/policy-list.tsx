@@ -8,6 +8,7 @@ import { QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, MutedText, Timestamp } from '../components/ui.tsx'
 import { routeHref } from '../route.ts'
+import { describeConstraint } from './constraint-text.ts'
 import { describeRule } from './rule-fields.ts'
 import { SwitchButton } from './switch-button.tsx'
 
@@ -67,9 +68,7 @@ export const describeIdentity = ({ identity_type, agent_id, key_prefix, identity
 export const PolicyContentList = ({ constraints, rules }: Pick<Policy, 'constraints' | 'rules'>) => (
   <ul className="plain-list">
     {Object.entries(constraints as Record<string, unknown>).map(([name, value]) => (
-      <li key={name}>
-        {name.replaceAll('_', ' ')}: <code>{JSON.stringify(value)}</code>
-      </li>
+      <li key={name}>{describeConstraint(name, value)}</li>
     ))}
     {(rules as Record<string, unknown>[]).map((rule, index) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: a rule is known by its position alone

@@ -17,7 +17,7 @@ export function RefusalCard({ me, runId }: { me: Me; runId: string }) {
   if (!decision) return null
   return (
     <Card title="What would have allowed it">
-      <p>{decision.message}</p>
+      {refusingResults(decision.policy_results).length !== 1 && <p>{decision.message}</p>}
       <RefusalList me={me} decision={decision} />
     </Card>
   )

@@ -3,8 +3,9 @@ import { useLanes } from '../api.ts'
 import { Field } from '../components/form-fields.tsx'
 import { LinesInput, NumberInput, readNumber } from '../components/value-inputs.tsx'
 import { readAmount } from '../money-text.ts'
+import { setAt } from '../schema/json-path.ts'
 import { isObject } from '../schema/json-schema.ts'
-import { type DraftFormProps, problemAt, setAt } from './policy-draft.ts'
+import { type DraftFormProps, problemAt } from './policy-draft.ts'
 import { fieldType, isListOperator, operatorOf, ruleFields, ruleOperators } from './rule-fields.ts'
 
 type Rule = Record<string, unknown>

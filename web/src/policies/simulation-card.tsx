@@ -41,8 +41,8 @@ export function SimulationReport({ result }: { result: SimulationResult }) {
         ]}
       />
       <MutedText>
-        {formatCount(result.considered)} past {result.considered === 1 ? 'decision' : 'decisions'} replayed
-        {result.has_more ? '; older ones were left out' : ''}.{' '}
+        {formatCount(result.considered)} past {result.considered === 1 ? 'decision' : 'decisions'} replayed and compared
+        with what happened then{result.has_more ? '; older ones were left out' : ''}.{' '}
         {result.considered === 0
           ? 'There are no runs yet that it could be tried on.'
           : changed.length === 0 && 'Nothing would have been different.'}
@@ -86,7 +86,7 @@ const columns: Column<SimulatedRun>[] = [
     render: ({ change }) => <Badge tone={changeTones[change] ?? 'neutral'}>{changeWords[change] ?? change}</Badge>,
   },
   { name: 'Why', render: whyOf, wide: true },
-  { name: 'When', render: ({ decided_at }) => <Timestamp at={decided_at} /> },
+  { name: 'When', render: ({ decided_at }) => <Timestamp at={decided_at} />, wide: true },
 ]
 
 function whyOf({ simulated }: SimulatedRun): string {

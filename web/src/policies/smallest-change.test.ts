@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { applySmallestChange, changeHref, toPath } from './smallest-change.ts'
+import { toPath } from '../schema/json-path.ts'
+import { applySmallestChange, changeHref } from './smallest-change.ts'
 
 const draft = {
   name: 'A',

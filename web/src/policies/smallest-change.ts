@@ -1,6 +1,7 @@
 import { routeHref } from '../route.ts'
+import { readAt, setAt, toPath } from '../schema/json-path.ts'
 import { isObject } from '../schema/json-schema.ts'
-import { type PolicyDraft, setAt } from './policy-draft.ts'
+import type { PolicyDraft } from './policy-draft.ts'
 import { describeRule } from './rule-fields.ts'
 
 export type SmallestChange = {
@@ -74,13 +75,6 @@ export function applySmallestChange(
     return { draft: setAt(draft, path, undefined), words: `The rule “${describeRule(current)}” is removed.` }
   return { reason: change.text }
 }
-
-/** `rules[0].value` as its parts. */
-export const toPath = (path: string): (string | number)[] =>
-  [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) => name ?? Number(index))
-
-export const readAt = (value: unknown, path: readonly (string | number)[]): unknown =>
-  path.reduce<unknown>((part, name) => (part as Record<string | number, unknown> | undefined)?.[name], value)
 
 /** Where the change of a result can be made, with the form filled in; undefined when it is no change of a rule. */
 export function changeHref(decisionId: string, position: number, result: RefusingResult): string | undefined {

@@ -134,18 +134,16 @@ test('an agent can be frozen and unfrozen, a budget created and changed, a polic
   expect((await write()).status).toBe(402)
 
   await open('account/budgets')
-  await page.getByText('Create or update a budget').click()
   const budget = page.getByRole('form', { name: 'Budget' })
   await budget.getByLabel('Name').fill('daily')
   await budget.getByLabel('Window').selectOption('day')
   await budget.getByLabel('Limit (USDC)').fill('0.5')
   await budget.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('table', { name: 'Budgets' }).getByText('daily').waitFor()
-  await budget.getByLabel('Name').fill('daily')
-  await budget.getByLabel('Window').selectOption('day')
-  await budget.getByLabel('Limit (USDC)').fill('0.7')
-  await budget.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('table', { name: 'Budgets' }).getByText('0.7 USDC').waitFor()
+  await page.getByRole('listitem', { name: 'Budget daily' }).getByRole('link', { name: 'Change' }).click()
+  const change = page.getByRole('form', { name: 'Change daily' })
+  await change.getByLabel('Limit (USDC)').fill('0.7')
+  await change.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('listitem', { name: 'Budget daily' }).getByText('0.7 USDC each day').waitFor()
   expect((await service.get('/api/budgets', tenant.headers)).body.budgets).toMatchObject([
     { budget_id: 'daily', window: 'day', limit_usdc: 0.7, on_breach: 'block' },
   ])
