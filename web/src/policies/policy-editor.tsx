@@ -16,12 +16,14 @@ import {
   type PolicyCreate,
   type PolicyDraft,
   type PolicyUpdate,
+  toDraft,
   toSimulatedPolicy,
 } from './policy-draft.ts'
 import { PolicyForm } from './policy-form.tsx'
 import { describeIdentity } from './policy-list.tsx'
 import { describeSimulation, SimulationReport } from './simulation-card.tsx'
 import { type DraftState, useDraft } from './use-draft.ts'
+import { compareSimulations, describeEffect } from './version-effect.ts'
 
 type EditorProps = {
   /** Under which the draft is kept while other pages are looked at. */
@@ -144,18 +146,26 @@ function SaveCard({
   const isSimulated = simulation?.of === draftText
   const isReady = problems.length === 0
   const simulate = useMutation({
-    mutationFn: () => {
+    mutationFn: async () => {
       const { days, limit } = periods[period]!
-      return api.post('/api/policies/simulate', {
-        body: {
-          policy: toSimulatedPolicy(draft, policy),
-          limit,
-          ...(policy && { replaces: policy.id }),
-          ...(days && { since: new Date(Date.now() - days * 86_400_000).toISOString() }),
-        },
-      })
+      const since = days && new Date(Date.now() - days * 86_400_000).toISOString()
+      const replay = (content: PolicyDraft) =>
+        api.post('/api/policies/simulate', {
+          body: {
+            policy: toSimulatedPolicy(content, policy),
+            limit,
+            ...(policy && { replaces: policy.id }),
+            ...(since && { since }),
+          },
+        })
+      const [result, present] = await Promise.all([
+        replay(draft),
+        policy?.status === 'active' ? replay(toDraft(policy)) : undefined,
+      ])
+      const effect = present && describeEffect(compareSimulations(present.results, result.results), policy!.version)
+      return { of: draftText, result, effect }
     },
-    onSuccess: (result) => update({ simulation: { of: draftText, result } }),
+    onSuccess: (next) => update({ simulation: next }),
   })
   const begins = useRef(purpose !== undefined && isReady && !simulation)
   const { mutate } = simulate
@@ -209,7 +219,7 @@ function SaveCard({
       {simulation && !isSimulated && (
         <MutedText>The draft has changed since it was simulated. These are the figures of the draft before.</MutedText>
       )}
-      {simulation && <SimulationReport result={simulation.result} />}
+      {simulation && <SimulationReport result={simulation.result} effect={simulation.effect} />}
     </Card>
   )
 }
@@ -249,6 +259,7 @@ function SaveButton({
         simulation ? (
           <>
             <p>{purpose!.words}</p>
+            {simulation.effect && <p>{simulation.effect}</p>}
             <p>{describeSimulation(simulation.result)}</p>
           </>
         ) : (

@@ -20,7 +20,7 @@ const changeTones: Record<string, Tone> = {
 }
 
 /** What the draft would have done to past runs, in runs and in money. */
-export function SimulationReport({ result }: { result: SimulationResult }) {
+export function SimulationReport({ result, effect }: { result: SimulationResult; effect: string | undefined }) {
   const { money } = result
   const changed = result.results.filter(({ change }) => change !== 'none')
   const stat = (name: string, count: number, amount: number, tone: Tone) => ({
@@ -30,6 +30,11 @@ export function SimulationReport({ result }: { result: SimulationResult }) {
   })
   return (
     <div role="status">
+      {effect && (
+        <p>
+          <strong>{effect}</strong> Against what happened then:
+        </p>
+      )}
       <StatList
         stats={[
           stat('Newly blocked', result.newly_blocked, money.newly_blocked_usdc, 'warning'),

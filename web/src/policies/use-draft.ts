@@ -9,7 +9,7 @@ export type DraftState = {
   text: string | undefined
   /** The version that the draft was made from. */
   baseVersion: number | undefined
-  simulation: { of: string; result: SimulationResult } | undefined
+  simulation: { of: string; result: SimulationResult; effect: string | undefined } | undefined
 }
 
 const DRAFTS_KEY = [ACCOUNT_KEY, 'policies', 'draft']

@@ -25,7 +25,6 @@ beforeAll(async () => {
   ;[service, browser, axe] = await Promise.all([startService(), launchBrowser(), installAxe()])
   tenant = await service.onboard('Acme')
   testPage = await openPage(browser, service.url)
-  testPage.page.setDefaultTimeout(10_000)
   await signIn(testPage, tenant.apiKey)
 }, 120_000)
 afterAll(async () => {
@@ -112,6 +111,9 @@ test('the smallest change is applied from the page of the blocked run, and the s
   await page.getByRole('button', { name: 'Save as a new version' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('no longer refuses the run of 0.025 USDC by analyst-v1').waitFor()
+  await dialog
+    .getByText('Against version 1, which is in force now, 3 runs (0.075 USDC) more would be allowed')
+    .waitFor()
   await dialog.getByText('1 run (0.025 USDC) would have been allowed that did not run').waitFor()
   expect(await axe.findIssues(page, 'dialog[open]')).toEqual([])
   await dialog.getByRole('button', { name: 'Save as a new version' }).click()
