@@ -1,4 +1,4 @@
-import type { ApiResponse, Budget } from '@countersign/sdk'
+import type { Budget } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { mayControl } from '../account/permissions.ts'
 import type { SectionProps } from '../account/section-props.ts'
@@ -8,16 +8,19 @@ import { QueryResult } from '../components/query-result.tsx'
 import { Badge, Card, MutedText, Timestamp } from '../components/ui.tsx'
 import { formatUsdc } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
+import { ForecastText } from '../tower/budget-outlooks.tsx'
+import type { Outlook } from '../tower/budget-prospect.ts'
 import { BudgetForm } from './budget-form.tsx'
 import { type BudgetNode, describeBreach, describeWindow, runsHref, toBudgetTree, toShares } from './budget-tree.ts'
-
-type Forecast = ApiResponse<'/api/control-tower', 'get'>['budgets_at_risk'][number]['forecast']
 
 /** Budgets as a tree; `budgets/<id>` opens the form of one, with `?limit=` already in it. */
 export function BudgetsSection({ me, route }: SectionProps) {
   const budgets = useQuery({ queryKey: [ACCOUNT_KEY, 'budgets'], queryFn: () => api.get('/api/budgets') })
-  const tower = useQuery({ queryKey: [ACCOUNT_KEY, 'tower', 'budgets'], queryFn: () => api.get('/api/control-tower') })
-  const forecasts = new Map((tower.data?.budgets_at_risk ?? []).map(({ budget_id, forecast }) => [budget_id, forecast]))
+  const outlooks = useQuery({
+    queryKey: [ACCOUNT_KEY, 'budgets', 'outlooks', false],
+    queryFn: () => api.get('/api/control-tower/budgets', { query: {} }),
+  })
+  const outlookById = new Map((outlooks.data?.budgets ?? []).map((outlook) => [outlook.budget_id, outlook]))
   const [, editedId] = route.segments
   return (
     <QueryResult query={budgets}>
@@ -59,7 +62,7 @@ export function BudgetsSection({ me, route }: SectionProps) {
                   {mayControl(me) && ' Create one below.'}
                 </p>
               ) : (
-                <BudgetTree me={me} nodes={toBudgetTree(list)} forecasts={forecasts} />
+                <BudgetTree me={me} nodes={toBudgetTree(list)} outlooks={outlookById} />
               )}
               {mayControl(me) ? (
                 <details open={list.length === 0}>
@@ -84,14 +87,14 @@ const Legend = () => (
   </p>
 )
 
-type TreeProps = { me: SectionProps['me']; nodes: BudgetNode[]; forecasts: ReadonlyMap<string, Forecast> }
+type TreeProps = { me: SectionProps['me']; nodes: BudgetNode[]; outlooks: ReadonlyMap<string, Outlook> }
 
-const BudgetTree = ({ me, nodes, forecasts }: TreeProps) => (
+const BudgetTree = ({ me, nodes, outlooks }: TreeProps) => (
   <ul className="budget-tree">
     {nodes.map((node) => (
       <li key={node.budget.budget_id} aria-label={`Budget ${node.budget.budget_id}`}>
-        <BudgetItem me={me} node={node} forecast={forecasts.get(node.budget.budget_id)} />
-        {node.children.length > 0 && <BudgetTree me={me} nodes={node.children} forecasts={forecasts} />}
+        <BudgetItem me={me} node={node} outlook={outlooks.get(node.budget.budget_id)} />
+        {node.children.length > 0 && <BudgetTree me={me} nodes={node.children} outlooks={outlooks} />}
       </li>
     ))}
   </ul>
@@ -100,15 +103,14 @@ const BudgetTree = ({ me, nodes, forecasts }: TreeProps) => (
 function BudgetItem({
   me,
   node: { budget, isSmallerThanChildren },
-  forecast,
+  outlook,
 }: {
   me: SectionProps['me']
   node: BudgetNode
-  forecast: Forecast | undefined
+  outlook: Outlook | undefined
 }) {
   const { budget_id, scope, window, resets_at, on_breach, soft_limit_usdc } = budget
   const runs = runsHref(budget)
-  const isFull = budget.remaining_usdc <= 0 && window !== 'run'
   return (
     <>
       <div className="budget-head">
@@ -117,11 +119,15 @@ function BudgetItem({
           {scope.type === 'tenant' ? 'the whole organisation' : `${scope.type} ${scope.id}`},{' '}
           {formatUsdc(budget.limit_usdc)} {describeWindow(window)}
         </span>
-        {isFull && <Badge tone="error">used up</Badge>}
         {isSmallerThanChildren && <Badge tone="warning">smaller than those below it together</Badge>}
       </div>
       {window !== 'run' && <BudgetBar budget={budget} />}
-      <p className="budget-facts muted">
+      {window !== 'run' && outlook && (
+        <div className="budget-facts">
+          <ForecastText outlook={outlook} />
+        </div>
+      )}
+      <div className="budget-facts muted">
         {resets_at && (
           <span>
             resets <Timestamp at={resets_at} />
@@ -129,11 +135,6 @@ function BudgetItem({
         )}
         {soft_limit_usdc !== null && <span>warns above {formatUsdc(soft_limit_usdc)}</span>}
         <span>at the limit {describeBreach(on_breach)}</span>
-        {forecast && (
-          <span>
-            at this pace used up <Timestamp at={forecast.exhausted_at} />
-          </span>
-        )}
         {runs && <a href={runs}>Its runs</a>}
         {mayControl(me) && (
           <>
@@ -152,7 +153,7 @@ function BudgetItem({
             </ConfirmButton>
           </>
         )}
-      </p>
+      </div>
     </>
   )
 }

@@ -89,7 +89,8 @@ const UseMeter = ({ outlook }: { outlook: Outlook }) => (
   </span>
 )
 
-function ForecastText({ outlook }: { outlook: Outlook }) {
+/** What can be said of one budget in words. */
+export function ForecastText({ outlook }: { outlook: Outlook }) {
   const { label, text, showsInterval } = describeProspect(outlook)
   const { forecast } = outlook
   return (
