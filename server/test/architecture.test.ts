@@ -39,6 +39,7 @@ const publicFiles: Record<string, string[]> = {
   governance: [
     'governance.ts',
     'payer.schema.ts',
+    'approvals/approval-view.schema.ts',
     'counters/limit-hold-item.ts',
     'counters/counted-by.ts',
     'rules/rule-result.ts',

@@ -2748,6 +2748,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rh/runs/{id}/quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The price of a run now, and how far it has moved since it was asked for
+         * @description The price of a run now, and how far it has moved since it was asked for. Needs an `X-API-Key` with the scope `read`, or a session.
+         */
+        get: operations["getRhRunQuote"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rh/runs/{id}/cancel": {
         parameters: {
             query?: never;
@@ -3359,18 +3379,8 @@ export interface components {
             request?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Which rule asked for the approval, and why. */
-            rule: {
-                policy_id: string | null;
-                name: string | null;
-                sentence: string;
-            };
-            /** @description What this spender has paid in the last 30 days: runs, loops and closed pre-authorisations. */
-            normal: {
-                count_30d: number;
-                median_usdc: number | null;
-                max_usdc: number | null;
-            };
+            rule: components["schemas"]["ApprovalRule"];
+            normal: components["schemas"]["NormalSpend"];
             /** @description What happens next. */
             next: string;
             /** @description What a person needs to see before saying yes. */
@@ -3393,6 +3403,7 @@ export interface components {
             created_at: string;
             resolved_at: string | null;
             used_at: string | null;
+            lapsed_at: string | null;
         };
         ApprovalChannel: {
             id: string;
@@ -3515,6 +3526,17 @@ export interface components {
             } | null;
             /** @description Whether the identity that asked has approved it: the only active key with scope control may. */
             self_approved: boolean;
+        };
+        /** @description Which rule asked for the approval, and why. */
+        ApprovalRule: {
+            policy_id: string | null;
+            name: string | null;
+            sentence: string;
+            /** @description Of the policy, when it asked. */
+            version?: number;
+            constraint?: string;
+            limit?: unknown;
+            asked?: unknown;
         };
         ApprovalsListResponse: {
             approvals: components["schemas"]["Approval"][];
@@ -4731,6 +4753,14 @@ export interface components {
             };
             renews_at: string | null;
         };
+        /** @description What this spender has paid in the last 30 days: runs, loops and closed pre-authorisations; for a trade, the notionals traded. */
+        NormalSpend: {
+            count_30d: number;
+            median_usdc: number | null;
+            max_usdc: number | null;
+            /** @description Of these, those on the same lane, to the same merchant or in the same symbol. */
+            same_30d?: number;
+        };
         OnboardRequest: {
             org_name: string;
             /** Format: email */
@@ -5448,12 +5478,14 @@ export interface components {
                 value: string;
             };
         };
-        /** @description Beside run_id and approved_by these are echoes: one that differs from the run is a 400. */
+        /** @description Beside run_id, approved_by and reason these are echoes: one that differs from the run is a 400. */
         RhApproveRequest: {
             /** Format: uuid */
             run_id: string;
             /** @description Recorded as claimed. */
             approved_by?: string;
+            /** @description Recorded with the approval. */
+            reason?: string;
             instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             direction?: "buy" | "sell" | "long" | "short";
             notional_usdc?: number;
@@ -5486,6 +5518,7 @@ export interface components {
                 /** Format: date-time */
                 at: string;
                 self_approved: boolean;
+                reason?: string;
             }[];
             /** Format: date-time */
             expires_at: string;
@@ -5768,18 +5801,8 @@ export interface components {
                 }[];
                 /** @description How many identities have to approve. */
                 approvals_required?: number;
-                /** @description Which rule asked for the approval, and why. */
-                rule?: {
-                    policy_id: string | null;
-                    name: string | null;
-                    sentence: string;
-                };
-                /** @description The notionals that this spender has traded in the last 30 days. */
-                normal?: {
-                    count_30d: number;
-                    median_usdc: number | null;
-                    max_usdc: number | null;
-                };
+                rule?: components["schemas"]["ApprovalRule"];
+                normal?: components["schemas"]["NormalSpend"];
                 /** @description What happens next, or has happened. */
                 next?: string;
                 /** Format: date-time */
@@ -5793,16 +5816,8 @@ export interface components {
             request?: {
                 [key: string]: unknown;
             } | null;
-            rule: {
-                policy_id: string | null;
-                name: string | null;
-                sentence: string;
-            } | null;
-            normal: {
-                count_30d: number;
-                median_usdc: number | null;
-                max_usdc: number | null;
-            } | null;
+            rule: components["schemas"]["ApprovalRule"] | null;
+            normal: components["schemas"]["NormalSpend"] | null;
             next: string | null;
             /** @description How many identities have to approve. */
             approvals_required: number;
@@ -5813,6 +5828,7 @@ export interface components {
                 /** Format: date-time */
                 at: string;
                 self_approved: boolean;
+                reason?: string;
             }[];
             expires_at: string | null;
             /** Format: date-time */
@@ -5822,6 +5838,7 @@ export interface components {
             approved_by_claimed: string | null;
             /** @description Whether the identity that asked has approved it. */
             self_approved: boolean;
+            ended_by: string | null;
             fills: {
                 fill_id: string;
                 quantity: number;
@@ -5870,18 +5887,8 @@ export interface components {
                 }[];
                 /** @description How many identities have to approve. */
                 approvals_required?: number;
-                /** @description Which rule asked for the approval, and why. */
-                rule?: {
-                    policy_id: string | null;
-                    name: string | null;
-                    sentence: string;
-                };
-                /** @description The notionals that this spender has traded in the last 30 days. */
-                normal?: {
-                    count_30d: number;
-                    median_usdc: number | null;
-                    max_usdc: number | null;
-                };
+                rule?: components["schemas"]["ApprovalRule"];
+                normal?: components["schemas"]["NormalSpend"];
                 /** @description What happens next, or has happened. */
                 next?: string;
                 /** Format: date-time */
@@ -5902,6 +5909,31 @@ export interface components {
             instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             receipt: components["schemas"]["RhReceipt"];
             audit?: components["schemas"]["AuditLink"];
+        };
+        /** @description The market of a run now, beside what it was when the run was asked for. */
+        RhRunQuote: {
+            /** Format: uuid */
+            run_id: string;
+            /** @description What the order would trade at now: the ask for a buy, the bid for a sale. */
+            price: number;
+            mark: number;
+            source: string;
+            /** Format: date-time */
+            observed_at: string;
+            session: "open" | "closed" | "holiday" | "always";
+            next_open: string | null;
+            halted: boolean;
+            price_when_asked: number;
+            /** Format: date-time */
+            asked_at: string;
+            /** @description How far the price has moved since; positive when it rose. */
+            drift_bps: number;
+            /** @description An approved run whose price moved further is cancelled. */
+            max_drift_bps: number;
+            liquidation_price: number | null;
+            distance_to_liq_pct: number | null;
+            basis_bps: number | null;
+            basis_when_asked_bps: number | null;
         };
         /** @description Refused, with every check and which of them decided. Nothing was traded. */
         RhRunRefused: {
@@ -7024,6 +7056,7 @@ export type ApprovalMessage = components['schemas']['ApprovalMessage'];
 export type ApprovalMessagesResponse = components['schemas']['ApprovalMessagesResponse'];
 export type ApprovalResolutionRequest = components['schemas']['ApprovalResolutionRequest'];
 export type ApprovalResolutionResponse = components['schemas']['ApprovalResolutionResponse'];
+export type ApprovalRule = components['schemas']['ApprovalRule'];
 export type ApprovalsListResponse = components['schemas']['ApprovalsListResponse'];
 export type AuditEvent = components['schemas']['AuditEvent'];
 export type AuditLink = components['schemas']['AuditLink'];
@@ -7103,6 +7136,7 @@ export type MemorySearch = components['schemas']['MemorySearch'];
 export type MemorySearchResponse = components['schemas']['MemorySearchResponse'];
 export type MemorySessionDeleted = components['schemas']['MemorySessionDeleted'];
 export type MyPlanResponse = components['schemas']['MyPlanResponse'];
+export type NormalSpend = components['schemas']['NormalSpend'];
 export type OnboardRequest = components['schemas']['OnboardRequest'];
 export type OnboardResponse = components['schemas']['OnboardResponse'];
 export type OnboardingGuide = components['schemas']['OnboardingGuide'];
@@ -7159,6 +7193,7 @@ export type RhReceipt = components['schemas']['RhReceipt'];
 export type RhRun = components['schemas']['RhRun'];
 export type RhRunAccepted = components['schemas']['RhRunAccepted'];
 export type RhRunExecuted = components['schemas']['RhRunExecuted'];
+export type RhRunQuote = components['schemas']['RhRunQuote'];
 export type RhRunRefused = components['schemas']['RhRunRefused'];
 export type RhRunRequest = components['schemas']['RhRunRequest'];
 export type RhRuns = components['schemas']['RhRuns'];
@@ -14934,6 +14969,7 @@ export interface operations {
             query?: {
                 status?: "pending" | "approved" | "rejected" | "all";
                 agent_id?: string;
+                spender?: string;
                 limit?: number;
                 /** @description next_cursor of the page before */
                 cursor?: string;
@@ -14977,12 +15013,17 @@ export interface operations {
                      *           "rule": {
                      *             "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *             "name": "Operations",
-                     *             "sentence": "sentence"
+                     *             "sentence": "sentence",
+                     *             "version": 1,
+                     *             "constraint": "constraint",
+                     *             "limit": 50,
+                     *             "asked": {}
                      *           },
                      *           "normal": {
                      *             "count_30d": 1,
                      *             "median_usdc": 1,
-                     *             "max_usdc": 1
+                     *             "max_usdc": 1,
+                     *             "same_30d": 1
                      *           },
                      *           "next": "next",
                      *           "risk_summary": {},
@@ -15001,7 +15042,8 @@ export interface operations {
                      *           "expires_at": "2026-11-16T10:30:00.000Z",
                      *           "created_at": "2026-11-16T09:30:00.000Z",
                      *           "resolved_at": "resolved at",
-                     *           "used_at": "used at"
+                     *           "used_at": "used at",
+                     *           "lapsed_at": "lapsed at"
                      *         }
                      *       ],
                      *       "has_more": false,
@@ -15073,12 +15115,17 @@ export interface operations {
                      *         "rule": {
                      *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "name": "Operations",
-                     *           "sentence": "sentence"
+                     *           "sentence": "sentence",
+                     *           "version": 1,
+                     *           "constraint": "constraint",
+                     *           "limit": 50,
+                     *           "asked": {}
                      *         },
                      *         "normal": {
                      *           "count_30d": 1,
                      *           "median_usdc": 1,
-                     *           "max_usdc": 1
+                     *           "max_usdc": 1,
+                     *           "same_30d": 1
                      *         },
                      *         "next": "next",
                      *         "risk_summary": {},
@@ -15097,7 +15144,8 @@ export interface operations {
                      *         "expires_at": "2026-11-16T10:30:00.000Z",
                      *         "created_at": "2026-11-16T09:30:00.000Z",
                      *         "resolved_at": "resolved at",
-                     *         "used_at": "used at"
+                     *         "used_at": "used at",
+                     *         "lapsed_at": "lapsed at"
                      *       },
                      *       "run": {
                      *         "run_id": "run_01a1e237-b8a3-77d2-bb1e-9ac638207396",
@@ -15192,12 +15240,17 @@ export interface operations {
                      *       "rule": {
                      *         "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "name": "Operations",
-                     *         "sentence": "sentence"
+                     *         "sentence": "sentence",
+                     *         "version": 1,
+                     *         "constraint": "constraint",
+                     *         "limit": 50,
+                     *         "asked": {}
                      *       },
                      *       "normal": {
                      *         "count_30d": 1,
                      *         "median_usdc": 1,
-                     *         "max_usdc": 1
+                     *         "max_usdc": 1,
+                     *         "same_30d": 1
                      *       },
                      *       "next": "next",
                      *       "risk_summary": {},
@@ -15216,7 +15269,8 @@ export interface operations {
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
                      *       "created_at": "2026-11-16T09:30:00.000Z",
                      *       "resolved_at": "resolved at",
-                     *       "used_at": "used at"
+                     *       "used_at": "used at",
+                     *       "lapsed_at": "lapsed at"
                      *     }
                      */
                     "application/json": components["schemas"]["Approval"];
@@ -17394,7 +17448,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description Beside run_id and approved_by these are echoes: one that differs from the run is a 400. */
+        /** @description Beside run_id, approved_by and reason these are echoes: one that differs from the run is a 400. */
         requestBody: {
             content: {
                 /**
@@ -17427,7 +17481,8 @@ export interface operations {
                      *         {
                      *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "at": "2026-11-16T09:30:00.000Z",
-                     *           "self_approved": true
+                     *           "self_approved": true,
+                     *           "reason": "Above the usual amount"
                      *         }
                      *       ],
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
@@ -17746,6 +17801,9 @@ export interface operations {
         parameters: {
             query?: {
                 status?: "pending_approval" | "approved" | "executing" | "executed" | "cancelled" | "rejected";
+                /** @description Only runs that a person was asked about, by what was decided; an expired one was rejected. */
+                approval?: "pending" | "approved" | "rejected" | "all";
+                spender?: string;
                 limit?: number;
                 /** @description next_cursor of the page before */
                 cursor?: string;
@@ -17832,12 +17890,17 @@ export interface operations {
                      *           "rule": {
                      *             "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *             "name": "Operations",
-                     *             "sentence": "sentence"
+                     *             "sentence": "sentence",
+                     *             "version": 1,
+                     *             "constraint": "constraint",
+                     *             "limit": 50,
+                     *             "asked": {}
                      *           },
                      *           "normal": {
                      *             "count_30d": 1,
                      *             "median_usdc": 1,
-                     *             "max_usdc": 1
+                     *             "max_usdc": 1,
+                     *             "same_30d": 1
                      *           },
                      *           "next": "next",
                      *           "approvals_required": 1,
@@ -17845,7 +17908,8 @@ export interface operations {
                      *             {
                      *               "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *               "at": "2026-11-16T09:30:00.000Z",
-                     *               "self_approved": true
+                     *               "self_approved": true,
+                     *               "reason": "Above the usual amount"
                      *             }
                      *           ],
                      *           "expires_at": "2026-11-16T10:30:00.000Z",
@@ -17854,6 +17918,7 @@ export interface operations {
                      *           "approved_by": "approved by",
                      *           "approved_by_claimed": "approved by claimed",
                      *           "self_approved": true,
+                     *           "ended_by": "ended by",
                      *           "fills": [
                      *             {
                      *               "fill_id": "fill id",
@@ -17967,12 +18032,17 @@ export interface operations {
                      *         "rule": {
                      *           "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "name": "Operations",
-                     *           "sentence": "sentence"
+                     *           "sentence": "sentence",
+                     *           "version": 1,
+                     *           "constraint": "constraint",
+                     *           "limit": 50,
+                     *           "asked": {}
                      *         },
                      *         "normal": {
                      *           "count_30d": 1,
                      *           "median_usdc": 1,
-                     *           "max_usdc": 1
+                     *           "max_usdc": 1,
+                     *           "same_30d": 1
                      *         },
                      *         "next": "next",
                      *         "expires_at": "2026-11-16T10:30:00.000Z",
@@ -17983,12 +18053,17 @@ export interface operations {
                      *       "rule": {
                      *         "policy_id": "pol_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *         "name": "Operations",
-                     *         "sentence": "sentence"
+                     *         "sentence": "sentence",
+                     *         "version": 1,
+                     *         "constraint": "constraint",
+                     *         "limit": 50,
+                     *         "asked": {}
                      *       },
                      *       "normal": {
                      *         "count_30d": 1,
                      *         "median_usdc": 1,
-                     *         "max_usdc": 1
+                     *         "max_usdc": 1,
+                     *         "same_30d": 1
                      *       },
                      *       "next": "next",
                      *       "approvals_required": 1,
@@ -17996,7 +18071,8 @@ export interface operations {
                      *         {
                      *           "key_id": "key_01a1e237-b8a3-77d3-a8c0-4d464977bd14",
                      *           "at": "2026-11-16T09:30:00.000Z",
-                     *           "self_approved": true
+                     *           "self_approved": true,
+                     *           "reason": "Above the usual amount"
                      *         }
                      *       ],
                      *       "expires_at": "2026-11-16T10:30:00.000Z",
@@ -18005,6 +18081,7 @@ export interface operations {
                      *       "approved_by": "approved by",
                      *       "approved_by_claimed": "approved by claimed",
                      *       "self_approved": true,
+                     *       "ended_by": "ended by",
                      *       "fills": [
                      *         {
                      *           "fill_id": "fill id",
@@ -18023,6 +18100,56 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RhRun"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getRhRunQuote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example run_01a1e237-b8a3-77d3-a8c0-4d464977bd14 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The market of a run now, beside what it was when the run was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "run_id": "01a1e237-b8a3-77d2-bb1e-9ac638207396",
+                     *       "price": 1,
+                     *       "mark": 1,
+                     *       "source": "source",
+                     *       "observed_at": "2026-11-16T09:30:00.000Z",
+                     *       "session": "open",
+                     *       "next_open": "2026-11-16T09:30:00.000Z",
+                     *       "halted": true,
+                     *       "price_when_asked": 1,
+                     *       "asked_at": "2026-11-16T09:30:00.000Z",
+                     *       "drift_bps": 1,
+                     *       "max_drift_bps": 1,
+                     *       "liquidation_price": 1,
+                     *       "distance_to_liq_pct": 1,
+                     *       "basis_bps": 1,
+                     *       "basis_when_asked_bps": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RhRunQuote"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -577,6 +577,8 @@ describe('a trade names the rule that decided', () => {
       name: 'Default perp policy',
       sentence:
         'No rule of yours sets a threshold for this trade; the shipped default wants a person to approve every perp trade.',
+      constraint: 'always_require_approval',
+      asked: expect.any(Number),
     })
     // A named policy without a threshold does not ask either.
     const named = await ruleOf(tenant, { ...spend, quantity: 1_500, policy_id: noCrypto.id })
@@ -587,6 +589,9 @@ describe('a trade names the rule that decided', () => {
       name: "Tenant's default spend policy",
       sentence:
         "Your organisation's default for spend trades wants a person to approve trades above 30 USDC; this one is 40 USDC.",
+      constraint: 'require_approval_above_usdc',
+      limit: 30,
+      asked: 40,
     })
   })
 
@@ -599,6 +604,9 @@ describe('a trade names the rule that decided', () => {
       policy_id: strict.id,
       name: 'strict',
       sentence: "The policy 'strict' wants a person to approve trades above 10 USDC; this one is 20 USDC.",
+      constraint: 'require_approval_above_usdc',
+      limit: 10,
+      asked: 20,
     })
     // The record and the receipt name every policy that gave a limit, not the first alone.
     const executed = await trade(tenant, { ...spend, quantity: 5 })

@@ -83,8 +83,10 @@ describe('an approver of a trade sees what is approved', () => {
       policy_id: policy.id,
       name: 'People first',
       sentence: "The policy 'People first' wants a person to approve this. Somebody reads it.",
+      version: 1,
+      constraint: 'rules[0]',
     }
-    const normal = { count_30d: 2, median_usdc: 10, max_usdc: 30 }
+    const normal = { count_30d: 2, median_usdc: 10, max_usdc: 30, same_30d: 2 }
     const { approval } = pending.body
     expect(approval).toMatchObject({
       rule,
@@ -112,10 +114,74 @@ describe('an approver of a trade sees what is approved', () => {
       name: 'Default spend policy',
       sentence:
         'No rule of yours sets a threshold for this trade; the shipped default wants a person to approve trades above 1000 USDC; this one is 1500 USDC.',
+      constraint: 'require_approval_above_usdc',
+      limit: 1_000,
+      asked: 1_500,
     })
     await addPolicy(tenant, review)
     // A rule of the tenant says more than the default of the type.
     expect((await trade(tenant, { quantity: 1_600 })).body.approval.rule.name).toBe('People first')
+  })
+
+  test('a symbol that the spender has not traded lately counts none of its trades', async () => {
+    const tenant = await openTenant()
+    expect((await trade(tenant, { quantity: 30 })).status).toBe(200)
+    const elsewhere = await trade(tenant, { symbol: 'other-store', quantity: 1_500 })
+    expect(elsewhere.body.approval.normal).toEqual({ count_30d: 1, median_usdc: 30, max_usdc: 30, same_30d: 0 })
+  })
+
+  test('how far the price has moved since it was asked for, and for nobody else', async () => {
+    const tenant = await openTenant()
+    const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.001, leverage: 5 }
+    const pending = await trade(tenant, perp)
+    expect(pending.status, pending.text).toBe(202)
+    const { approval, run_id } = pending.body
+    const path = `/api/rh/runs/${run_id}/quote`
+    const { status, body } = await world.get(path, tenant.headers)
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      run_id,
+      session: 'always',
+      price_when_asked: approval.quote.price,
+      max_drift_bps: approval.quote.max_drift_bps,
+      liquidation_price: approval.liquidation_price,
+      basis_bps: null,
+    })
+    const moved = ((body.price - approval.quote.price) / approval.quote.price) * 10_000
+    expect(body.drift_bps).toBeCloseTo(moved, 1)
+    expect(body.distance_to_liq_pct).toBeCloseTo((body.mark - body.liquidation_price) / body.mark, 4)
+    expect((await world.get(path, (await openTenant()).headers)).status).toBe(404)
+    expect((await world.get('/api/rh/runs/not-a-run/quote', tenant.headers)).status).toBe(404)
+  })
+
+  test('who decided, when and why; the lists tell decisions apart and filter by spender', async () => {
+    const tenant = await openTenant()
+    const ask = async (quantity: number, spender: string) =>
+      (await trade(tenant, { quantity, spender, agent_id: undefined })).body.run_id as string
+    const [approved, rejected, waiting] = [
+      await ask(1_100, 'buyer-1'),
+      await ask(1_200, 'buyer-2'),
+      await ask(1_300, 'buyer-2'),
+    ]
+    expect((await trade(tenant, { quantity: 5 })).status).toBe(200)
+    const yes = await world.post('/api/rh/approve', { run_id: approved, reason: 'The desks are due.' }, tenant.headers)
+    expect(yes.body.approvals).toMatchObject([{ reason: 'The desks are due.' }])
+    await world.post(`/api/rh/runs/${rejected}/cancel`, { reason: 'Too dear.' }, tenant.headers)
+    const list = async (query: string) =>
+      (await world.get(`/api/rh/runs?${query}`, tenant.headers)).body.runs.map(
+        ({ run_id }: { run_id: string }) => run_id,
+      )
+    expect(await list('approval=pending')).toEqual([waiting])
+    expect(await list('approval=approved')).toEqual([approved])
+    expect(await list('approval=rejected')).toEqual([rejected])
+    expect(await list('approval=all')).toEqual([waiting, rejected, approved])
+    expect(await list('approval=all&spender=buyer-2')).toEqual([waiting, rejected])
+    const ended = (await world.get(`/api/rh/runs/${rejected}`, tenant.headers)).body
+    const keyId = ended.key_id
+    expect(ended).toMatchObject({ status: 'cancelled', reason: 'Too dear.', ended_by: keyId })
+    const audits = await readAudits(world.db, tenant.tenantId)
+    const approvalAudit = audits.find(({ type }) => type === 'rh_run.approved')
+    expect(approvalAudit).toMatchObject({ subject: approved, data: { reason: 'The desks are due.' } })
   })
 
   test('a key without control does not see the request, nor does another tenant', async () => {

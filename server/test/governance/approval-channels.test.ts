@@ -727,11 +727,17 @@ describe('a trade that waits for an approval', () => {
     expect(mail.received.at(-1)!.text).toContain('BTC-PERP')
     const page = await world.get(link)
     expect(page.text).toContain('Approve this trade?')
-    expect(page.text).toContain('liquidation_price')
-    expect((await approve(link)).status).toBe(200)
+    const rows = /<dl>(.*?)<\/dl>/s.exec(page.text)![1]!
+    for (const name of ['Order', 'Leverage', 'Liquidation price', 'Price when asked', 'Price now'])
+      expect(rows).toContain(`<dt>${name}</dt>`)
+    expect(page.text).toContain('Default perp policy')
+    expect(page.text).toContain(`href="/dashboard#/account/approvals/${id}"`)
+    const decided = await decide(link, { decision: 'approve', reason: 'Within the plan.' })
+    expect(decided.status, decided.text).toBe(200)
     expect(await stateOf(tenant, id)).toMatchObject({
       status: 'approved',
       approved_by: `recipient:${channel.recipients[0].id}`,
+      approvals: [{ reason: 'Within the plan.' }],
     })
     expect((await approve(link)).status).toBe(409)
     expect((await world.get(link)).text).toContain('<h1>Approved</h1>')
@@ -745,7 +751,10 @@ describe('a trade that waits for an approval', () => {
     const rejected = await decide(link, { decision: 'reject', reason: 'Too risky' })
     expect(rejected.status).toBe(200)
     expect(rejected.text).toContain('<h1>Rejected</h1>')
-    expect(await stateOf(tenant, id)).toMatchObject({ status: 'cancelled' })
+    expect(await stateOf(tenant, id)).toMatchObject({
+      status: 'cancelled',
+      ended_by: expect.stringMatching(/^recipient:/),
+    })
     expect((await approve(link)).status).toBe(409)
   })
 

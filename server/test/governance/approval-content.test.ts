@@ -234,8 +234,12 @@ test('an approver reads which rule asked, what is normal for the spender and wha
     policy_id: expect.stringMatching(/^pol_/),
     name: 'Small money',
     sentence: "The policy 'Small money' wants a person to approve payments above 0.012 USDC; this one is 0.025 USDC.",
+    version: 1,
+    constraint: 'require_approval_above_usdc',
+    limit: 0.012,
+    asked: 0.025,
   })
-  expect(approval.normal).toEqual({ count_30d: 3, median_usdc: 0.01, max_usdc: 0.01 })
+  expect(approval.normal).toEqual({ count_30d: 3, median_usdc: 0.01, max_usdc: 0.01, same_30d: 0 })
   expect(approval.next).toBe(
     `After approval the run starts by itself, paid from the wallet; its answer is at GET /api/runs/${wallet.body.run_id}.`,
   )

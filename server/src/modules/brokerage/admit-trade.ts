@@ -204,8 +204,7 @@ async function storePending(
     overrideSeconds: deps.approvalWindowSeconds,
   })
   const { checks } = draft.policy
-  const spender = spenderOf(draft)
-  const normalOf = await readNormal(tx, draft.tenantId, [spender], draft.createdAt)
+  const normalOf = await readNormal(tx, draft.tenantId, [draft], draft.createdAt)
   const isClosed = session === 'closed' || session === 'holiday'
   const rule = describeTradeRule(facts, checks)
   const approval = buildApprovalPayload({
@@ -218,7 +217,7 @@ async function storePending(
     approvalsRequired: draft.policy.approvalsRequired ?? 1,
     view: {
       rule,
-      normal: normalOf(spender),
+      normal: normalOf(draft),
       next: describeNextOf({ ...draft, nextOpen: isClosed ? (nextOpen?.toISOString() ?? null) : null }),
     },
   })
@@ -435,6 +434,7 @@ function draftRun(
     approval: null,
     content: null,
     votes: [],
+    endedBy: null,
     expiresAt: null,
     executeBy: executes ? immediateExecutionDeadline(now) : now,
     approvedAt: null,

@@ -8,7 +8,13 @@ import { type Check, findPosition, positionAfterE8, type RiskFacts, requiredMicr
 import type { TradeTerms } from './trade-terms.ts'
 
 /** What the spender of a trade has traded in the last 30 days. */
-export type NormalTrade = { count_30d: number; median_usdc: number | null; max_usdc: number | null }
+export type NormalTrade = {
+  count_30d: number
+  median_usdc: number | null
+  max_usdc: number | null
+  /** Of these, those in the same symbol. */
+  same_30d: number
+}
 
 /** What an approver is shown besides the terms of the order. */
 export type TradeApprovalView = { rule: ApprovalRule; normal: NormalTrade; next: string }

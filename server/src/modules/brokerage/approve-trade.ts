@@ -18,12 +18,13 @@ import type { TradeRun, TradeVote } from './trade-run-record.ts'
 import { payeesOf } from './trade-terms.ts'
 
 /**
- * Beside `run_id` and `approved_by`, the fields repeat what the approver was shown. One that differs from the run stops
+ * Beside `run_id`, `approved_by` and `reason`, the fields repeat what the approver was shown. One that differs from the run stops
  * the approval; none of them changes the run.
  */
 export type ApproveBody = {
   run_id: string
   approved_by?: string
+  reason?: string
   instrument_type?: InstrumentType
   direction?: Side
   notional_usdc?: number
@@ -85,7 +86,9 @@ export const createApproveTrade =
         const mismatchedField = findMismatchedEcho(run, body)
         if (mismatchedField)
           throw invalid(`${mismatchedField} differs from the terms of the run.`, { field: mismatchedField })
-        const vote: TradeVote = { voter: approver, at: now.toISOString(), selfApproved }
+        const why = body.reason === undefined ? {} : { reason: body.reason }
+        const vote: TradeVote = { voter: approver, at: now.toISOString(), selfApproved, ...why }
+        const auditData = { ...link?.audit, ...why }
         const votes = [...run.votes, vote]
         // The rules apply as they are now, and to whoever asked, not to the approver.
         const assessment = await deps.governance.assess(
@@ -114,7 +117,7 @@ export const createApproveTrade =
         }
         await saveVotes(tx, votedRun)
         if (assessment.outcome === 'review' || votes.length < approvalsRequired) {
-          await deps.outcomeRecorder.recordVote(tx, votedRun, vote, link?.audit)
+          await deps.outcomeRecorder.recordVote(tx, votedRun, vote, auditData)
           await link?.use(tx)
           return { status: 200, body: toVoteResponse(votedRun, vote, body.approved_by ?? null) }
         }
@@ -128,7 +131,7 @@ export const createApproveTrade =
           updatedAt: now,
         }
         await markApproved(tx, approvedRun)
-        await deps.outcomeRecorder.recordApproved(tx, approvedRun, approver, now, link?.audit)
+        await deps.outcomeRecorder.recordApproved(tx, approvedRun, approver, now, auditData)
         await link?.use(tx)
         return { status: 200, body: toVoteResponse(approvedRun, vote, approvedRun.approvedByClaimed) }
       })
@@ -178,10 +181,11 @@ const toVoteResponse = (run: TradeRun, vote: TradeVote, approvedByClaimed: strin
   digest: run.approval!.digest,
 })
 
-export const toVoteRecord = ({ voter, at, selfApproved }: TradeVote) => ({
+export const toVoteRecord = ({ voter, at, selfApproved, reason }: TradeVote) => ({
   key_id: voter,
   at,
   self_approved: selfApproved,
+  ...(reason !== undefined && { reason }),
 })
 
 export const cancelExpiredRun = (outcomeRecorder: OutcomeRecorder, tx: Tx, run: TradeRun, now: Date) =>

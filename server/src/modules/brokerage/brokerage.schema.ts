@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { pageFields } from '../../platform/paging.ts'
 import { nullable, oneOf, pattern, plainName } from '../../platform/schema.ts'
+import { ApprovalRule, NormalSpend } from '../governance/approvals/approval-view.schema.ts'
 import { mandateField, payerFields, payerRecord } from '../governance/payer.schema.ts'
 import { CountersOpening } from '../receipts/receipts.schema.ts'
 import { INSTRUMENT_TYPES } from './broker.ts'
@@ -184,18 +185,8 @@ export const RhReceipt = Type.Object(
 )
 
 const approvalView = {
-  rule: Type.Object(
-    {
-      policy_id: nullable(Type.String()),
-      name: nullable(Type.String({ description: 'Of the policy or budget.' })),
-      sentence: Type.String(),
-    },
-    { description: 'Which rule asked for the approval, and why.' },
-  ),
-  normal: Type.Object(
-    { count_30d: Type.Integer(), median_usdc: nullable(Type.Number()), max_usdc: nullable(Type.Number()) },
-    { description: 'The notionals that this spender has traded in the last 30 days.' },
-  ),
+  rule: ApprovalRule,
+  normal: NormalSpend,
   next: Type.String({ description: 'What happens next, or has happened.' }),
 }
 
@@ -206,6 +197,7 @@ const approvalVotes = {
       key_id: Type.String({ description: 'The key, or `recipient:<id>`.' }),
       at: dateTime,
       self_approved: Type.Boolean(),
+      reason: Type.Optional(Type.String()),
     }),
     { description: 'The approvals so far.' },
   ),
@@ -289,6 +281,7 @@ export const RhApproveRequest = Type.Object(
   {
     run_id: uuid,
     approved_by: Type.Optional(freeText(200, 'Recorded as claimed.')),
+    reason: Type.Optional(freeText(500, 'Recorded with the approval.')),
     instrument_type: Type.Optional(InstrumentType),
     direction: Type.Optional(Side),
     notional_usdc: Type.Optional(Type.Number()),
@@ -301,7 +294,7 @@ export const RhApproveRequest = Type.Object(
   {
     title: 'RhApproveRequest',
     ...noAdditionalProperties,
-    description: 'Beside run_id and approved_by these are echoes: one that differs from the run is a 400.',
+    description: 'Beside run_id, approved_by and reason these are echoes: one that differs from the run is a 400.',
   },
 )
 
@@ -368,6 +361,11 @@ export const RhRun = Type.Object(
     approved_by: nullable(Type.String()),
     approved_by_claimed: nullable(Type.String()),
     self_approved: Type.Boolean({ description: 'Whether the identity that asked has approved it.' }),
+    ended_by: nullable(
+      Type.String({
+        description: 'Who ended it: a key, `recipient:<id>`, `clock` when nobody approved in time, or `worker`.',
+      }),
+    ),
     fills: Type.Array(Fill),
     receipt_ids: Type.Array(uuid),
     created_at: dateTime,
@@ -377,9 +375,39 @@ export const RhRun = Type.Object(
   { title: 'RhRun' },
 )
 
+export const RhRunQuote = Type.Object(
+  {
+    run_id: uuid,
+    price: Type.Number({ description: 'What the order would trade at now: the ask for a buy, the bid for a sale.' }),
+    mark: Type.Number(),
+    source: Type.String(),
+    observed_at: dateTime,
+    session: oneOf(['open', 'closed', 'holiday', 'always']),
+    next_open: nullable(dateTime),
+    halted: Type.Boolean(),
+    price_when_asked: Type.Number(),
+    asked_at: dateTime,
+    drift_bps: Type.Number({ description: 'How far the price has moved since; positive when it rose.' }),
+    max_drift_bps: Type.Number({ description: 'An approved run whose price moved further is cancelled.' }),
+    liquidation_price: nullable(Type.Number()),
+    distance_to_liq_pct: nullable(
+      Type.Number({ description: 'From the mark to the liquidation price, as a share of the mark.' }),
+    ),
+    basis_bps: nullable(Type.Number()),
+    basis_when_asked_bps: nullable(Type.Number()),
+  },
+  { title: 'RhRunQuote', description: 'The market of a run now, beside what it was when the run was asked for.' },
+)
+
 export const RhRunsQuery = Type.Object(
   {
     status: Type.Optional(oneOf(['pending_approval', 'approved', 'executing', 'executed', 'cancelled', 'rejected'])),
+    approval: Type.Optional(
+      oneOf(['pending', 'approved', 'rejected', 'all'], {
+        description: 'Only runs that a person was asked about, by what was decided; an expired one was rejected.',
+      }),
+    ),
+    spender: Type.Optional(Type.String({ maxLength: 200 })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
     cursor: Type.Optional(Type.String({ format: 'uuid', description: 'next_cursor of the page before' })),
   },

@@ -49,6 +49,7 @@ type RunRow = {
   created_at: Date
   updated_at: Date
   finished_at: Date | null
+  ended_by: string | null
 }
 
 /** Locks the tenant's row, so that its runs are admitted one at a time, and reads its kill switch. */
@@ -161,15 +162,31 @@ export async function findRun(tx: Tx, tenantId: string, id: string): Promise<Tra
   return rows[0] && toTradeRun(rows[0])
 }
 
+export type RunFilters = {
+  status?: RunState
+  /** Only runs that a person was asked about, by what was decided. */
+  approval?: 'pending' | 'approved' | 'rejected' | 'all'
+  spender?: string
+}
+
+const approvalConditions = {
+  pending: sql`approval is not null and state = 'pending_approval'`,
+  approved: sql`approval is not null and approved_at is not null`,
+  rejected: sql`approval is not null and approved_at is null and state <> 'pending_approval'`,
+  all: sql`approval is not null`,
+}
+
 /** A page of the tenant's runs, newest first. */
 export async function listRuns(
   tx: Tx,
   tenantId: string,
-  page: { status?: RunState; limit: number; before?: string },
+  page: RunFilters & { limit: number; before?: string },
 ): Promise<TradeRun[]> {
   const conditions = [
     sql`tenant_id = ${tenantId}`,
     ...(page.status === undefined ? [] : [sql`state = ${page.status}`]),
+    ...(page.approval === undefined ? [] : [approvalConditions[page.approval]]),
+    ...(page.spender === undefined ? [] : [sql`spender = ${page.spender}`]),
     ...(page.before === undefined ? [] : [sql`id < ${page.before}`]),
   ]
   const { rows } = await sql<RunRow>`
@@ -219,22 +236,31 @@ export async function saveVotes(
 /** How many of a spender's trades are looked at; one with more of them sees the newest. */
 const MAX_TRADES = 10_000
 
-export type NormalTrades = { spender: string; count: number; median_micro: bigint; max_micro: bigint }
+/** All that a spender has traded, where `symbol` is null, or what it traded in one symbol. */
+export type NormalTrades = {
+  spender: string
+  symbol: string | null
+  count: number
+  median_micro: bigint
+  max_micro: bigint
+}
 
-/** What each of these spenders has traded since a time. */
+/** What each of these spenders has traded since a time, in all and in each of these symbols. */
 export async function readNormalTrades(
   tx: Tx,
   tenantId: string,
   spenders: readonly string[],
+  symbols: readonly string[],
   since: Date,
 ): Promise<NormalTrades[]> {
   const { rows } = await sql<NormalTrades>`
-    select spender, count(*)::int as count, percentile_disc(0.5) within group (order by notional_micro) as median_micro, max(notional_micro) as max_micro
+    select spender, symbol, count(*)::int as count, percentile_disc(0.5) within group (order by notional_micro) as median_micro, max(notional_micro) as max_micro
     from (
-      select spender, notional_micro from rh_runs
+      select spender, symbol, notional_micro from rh_runs
       where tenant_id = ${tenantId} and state = 'executed' and created_at >= ${since} and spender = any(${spenders})
       order by created_at desc limit ${MAX_TRADES}
-    ) traded group by spender
+    ) traded
+    group by grouping sets ((spender), (spender, symbol)) having grouping(symbol) = 1 or symbol = any(${symbols})
   `.execute(tx)
   return rows
 }
@@ -299,13 +325,13 @@ export async function requestStop(tx: Tx, runId: string, reason: string, now: Da
 
 export async function markFinished(
   tx: Tx,
-  run: Pick<TradeRun, 'id' | 'state' | 'reason' | 'brokerOrderId' | 'answerStatus' | 'answerBody'>,
+  run: Pick<TradeRun, 'id' | 'state' | 'reason' | 'brokerOrderId' | 'answerStatus' | 'answerBody' | 'endedBy'>,
   now: Date,
 ): Promise<void> {
   await sql`
     update rh_runs set state = ${run.state}, reason = ${run.reason}, broker_order_id = ${run.brokerOrderId},
       answer_status = ${run.answerStatus}, answer_body = ${run.answerBody},
-      lease_until = null, next_attempt_at = null, updated_at = ${now}, finished_at = ${now}
+      lease_until = null, next_attempt_at = null, updated_at = ${now}, finished_at = ${now}, ended_by = ${run.endedBy}
     where id = ${run.id}
   `.execute(tx)
 }
@@ -460,4 +486,5 @@ const toTradeRun = (row: RunRow): TradeRun => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   finishedAt: row.finished_at,
+  endedBy: row.ended_by,
 })

@@ -14,8 +14,9 @@ import { createReadPositions } from './positions.ts'
 import { createOutcomeRecorder, type OutcomeRecorderDeps } from './record-outcome.ts'
 import { createRunTrade, type RunTradeDeps } from './run-trade.ts'
 import { createTradeContent, readNormal, type TradeContentDeps, viewApproval } from './trade-approval.ts'
+import { createReadRunQuote } from './trade-quote.ts'
 import type { RhReceipt } from './trade-receipt.ts'
-import { isUuid, type RunState, spenderOf, type TradeRun } from './trade-run-record.ts'
+import { isUuid, type TradeRun } from './trade-run-record.ts'
 import { toTradeRunResponse } from './trade-run-response.ts'
 
 export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder' | 'content'> &
@@ -33,6 +34,8 @@ export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder' | 'content'> &
 
 export type ReceiptsQuery = { run_id?: string; tenant_id?: string; instrument_type?: InstrumentType; limit?: number }
 
+export type RunsQuery = store.RunFilters & { limit?: number; cursor?: string }
+
 export type Brokerage = ReturnType<typeof createBrokerage>
 
 const SWEEP_BATCH_SIZE = 50
@@ -49,13 +52,14 @@ export function createBrokerage(deps: BrokerageDeps) {
   const admitTrade = createAdmitTrade({ ...deps, outcomeRecorder, content })
   const killSwitch = createKillSwitch({ ...deps, outcomeRecorder })
   const approve = createApproveTrade({ ...deps, outcomeRecorder })
+  const readQuote = createReadRunQuote(deps)
 
   /** Runs with what their approvers are shown. The request is for keys with the scope `control`. */
   const toResponses = async (caller: TenantCaller, runs: readonly TradeRun[]) => {
     const ids = runs.map((run) => run.id)
     const [fills, receiptIds] = await Promise.all([store.listFillsOfRuns(db, ids), store.listReceiptIdsOfRuns(db, ids)])
-    const spenders = runs.filter((run) => run.approval !== null).map(spenderOf)
-    const normalOf = await readNormal(db, caller.tenantId, spenders, clock.now())
+    const approvalRuns = runs.filter((run) => run.approval !== null)
+    const normalOf = await readNormal(db, caller.tenantId, approvalRuns, clock.now())
     const isApprover = caller.scopes.includes('control')
     return runs.map((run) =>
       toTradeRunResponse(run, fills.get(run.id) ?? [], receiptIds.get(run.id) ?? [], {
@@ -68,7 +72,7 @@ export function createBrokerage(deps: BrokerageDeps) {
   return {
     run: createRunTrade({ ...deps, admitTrade, executeTrade }),
     approve,
-    linkedTrades: createLinkedTrades({ ...deps, outcomeRecorder, approve, content }),
+    linkedTrades: createLinkedTrades({ ...deps, outcomeRecorder, approve, content, readQuote }),
     cancel: createCancelTrade({ ...deps, outcomeRecorder }),
     positions: createReadPositions(deps),
     readKillSwitch: killSwitch.read,
@@ -80,12 +84,15 @@ export function createBrokerage(deps: BrokerageDeps) {
       return (await toResponses(caller, [run]))[0]!
     },
 
+    getRunQuote: readQuote,
+
     defaultPolicies: createDefaultPolicies(deps),
 
-    async listRuns(caller: TenantCaller, query: { status?: RunState; limit?: number; cursor?: string }) {
-      const readRuns = (limit: number, after: TradeRun | undefined) =>
-        store.listRuns(db, caller.tenantId, { status: query.status, limit, before: after?.id ?? query.cursor })
-      const { rows, ...paging } = await readPage(query.limit ?? 20, readRuns, (run) => run.id)
+    async listRuns(caller: TenantCaller, query: RunsQuery) {
+      const { limit = 20, cursor, ...filters } = query
+      const readRuns = (count: number, after: TradeRun | undefined) =>
+        store.listRuns(db, caller.tenantId, { ...filters, limit: count, before: after?.id ?? cursor })
+      const { rows, ...paging } = await readPage(limit, readRuns, (run) => run.id)
       return { runs: await toResponses(caller, rows), ...paging }
     },
 

@@ -196,7 +196,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       at: Date,
       auditData?: Record<string, unknown>,
     ): Promise<TradeRun> {
-      const finishedRun: TradeRun = { ...run, ...outcome, updatedAt: at, finishedAt: at }
+      const finishedRun: TradeRun = { ...run, ...outcome, updatedAt: at, finishedAt: at, endedBy: actor }
       await insertFills(tx, run.id, outcome.fills)
       const { quantityE8, grossMicro } = sumFills(outcome.fills)
       const isExecuted = outcome.state === 'executed'

@@ -123,6 +123,21 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
     async (request) => brokerage.getRun(requireTenant(request.caller), request.params.id),
   )
 
+  app.get(
+    '/api/rh/runs/:id/quote',
+    {
+      schema: {
+        operationId: 'getRhRunQuote',
+        tags,
+        summary: 'The price of a run now, and how far it has moved since it was asked for',
+        params: schema.IdParams,
+        response: { 200: schema.RhRunQuote },
+      },
+      config: { ...READ, slow: true },
+    },
+    async (request) => brokerage.getRunQuote(requireTenant(request.caller), request.params.id),
+  )
+
   app.post(
     '/api/rh/runs/:id/cancel',
     {

@@ -41,21 +41,28 @@ export const createTradeContent = (deps: TradeContentDeps) => {
   }
 }
 
+type SpenderAndSymbol = Pick<TradeRun, 'spender' | 'keyId' | 'terms'>
+export type NormalOf = (run: SpenderAndSymbol) => NormalTrade
+
+/** What is normal for the spenders of these runs, and how often they traded the same symbol. */
 export async function readNormal(
   tx: Tx,
   tenantId: string,
-  spenders: readonly string[],
+  runs: readonly SpenderAndSymbol[],
   now: Date,
-): Promise<(spender: string) => NormalTrade> {
+): Promise<NormalOf> {
   const since = new Date(now.getTime() - NORMAL_DAYS * DAY_MS)
-  const rows = spenders.length === 0 ? [] : await readNormalTrades(tx, tenantId, [...new Set(spenders)], since)
-  const bySpender = new Map(rows.map((row) => [row.spender, row]))
-  return (spender) => {
-    const row = bySpender.get(spender)
+  const spenders = [...new Set(runs.map(spenderOf))]
+  const symbols = [...new Set(runs.map(({ terms }) => terms.symbol))]
+  const rows = runs.length === 0 ? [] : await readNormalTrades(tx, tenantId, spenders, symbols, since)
+  return (run) => {
+    const own = rows.filter(({ spender }) => spender === spenderOf(run))
+    const all = own.find(({ symbol }) => symbol === null)
     return {
-      count_30d: row?.count ?? 0,
-      median_usdc: row ? usdcFromMicro(row.median_micro) : null,
-      max_usdc: row ? usdcFromMicro(row.max_micro) : null,
+      count_30d: all?.count ?? 0,
+      median_usdc: all ? usdcFromMicro(all.median_micro) : null,
+      max_usdc: all ? usdcFromMicro(all.max_micro) : null,
+      same_30d: own.find(({ symbol }) => symbol === run.terms.symbol)?.count ?? 0,
     }
   }
 }
@@ -66,7 +73,7 @@ export function describeTradeRule({ assessment, policy, terms }: RiskFacts, chec
   const reviews = checks.filter(({ result }) => result === 'review')
   if (reviews.some(({ id }) => id === 'approval')) {
     const { alwaysRequireApproval, requireApprovalAboveMicro } = policy
-    const { source, policyId, name } = policy.origins.approval
+    const { source, policyId, name, constraint } = policy.origins.approval
     const amount = usdcFromMicro(terms.notionalMicro)
     const what = alwaysRequireApproval
       ? `every ${terms.type} trade`
@@ -80,10 +87,16 @@ export function describeTradeRule({ assessment, policy, terms }: RiskFacts, chec
       policy_id: source === 'policy' ? policyId : null,
       name,
       sentence: `${rule} wants a person to approve ${what}.`,
+      ...(alwaysRequireApproval
+        ? { constraint: 'always_require_approval' }
+        : { constraint, limit: usdcFromMicro(requireApprovalAboveMicro!) }),
+      asked: amount,
     }
   }
   const [first] = reviews
-  return { policy_id: null, name: null, sentence: first?.reason ?? 'A person has to approve this trade.' }
+  const sentence = first?.reason ?? 'A person has to approve this trade.'
+  if (!first) return { policy_id: null, name: null, sentence }
+  return { policy_id: null, name: null, sentence, constraint: first.id, limit: first.limit, asked: first.actual }
 }
 
 /** How many identities have to approve: the most that a rule which asks for people requires. */
@@ -115,7 +128,7 @@ export function describeNextOf({ id, state, reason, votes, policy, nextOpen }: N
 }
 
 /** The view of a stored run; null for one that needed no approval. */
-export function viewApproval(run: TradeRun, normalOf: (spender: string) => NormalTrade): TradeApprovalView | null {
+export function viewApproval(run: TradeRun, normalOf: NormalOf): TradeApprovalView | null {
   if (run.approval === null) return null
   const { rule, next_open, session } = run.approval
   const nextOpen =
@@ -126,7 +139,7 @@ export function viewApproval(run: TradeRun, normalOf: (spender: string) => Norma
       name: run.policy.name,
       sentence: `The policy '${run.policy.name}' requires an approval.`,
     },
-    normal: normalOf(spenderOf(run)),
+    normal: normalOf(run),
     next: describeNextOf({ ...run, nextOpen }),
   }
 }

@@ -26,7 +26,7 @@ export type RunPolicy = {
 }
 
 /** One approval of a run: by a key, or by the recipient of a channel. */
-export type TradeVote = { voter: string; at: string; selfApproved: boolean }
+export type TradeVote = { voter: string; at: string; selfApproved: boolean; reason?: string }
 
 /** One governed trade: a row of `rh_runs`. */
 export type TradeRun = {
@@ -73,6 +73,8 @@ export type TradeRun = {
   createdAt: Date
   updatedAt: Date
   finishedAt: Date | null
+  /** The key, the recipient of a channel, `clock` or `worker`; null in runs of earlier versions. */
+  endedBy: string | null
 }
 
 export type ExecutionQuote = Pick<Quote, 'markE8' | 'source' | 'observedAt'>

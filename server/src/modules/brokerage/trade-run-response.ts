@@ -50,6 +50,7 @@ export const toTradeRunResponse = (
   approved_by: run.approvedBy,
   approved_by_claimed: run.approvedByClaimed,
   self_approved: run.selfApproved,
+  ended_by: run.endedBy,
   fills: fills.map((fill) => ({
     fill_id: fill.fillId,
     quantity: numberFromE8(fill.quantityE8),

@@ -109,11 +109,12 @@ export function isMarketable(side: OrderSide, limitE8: bigint | null, quote: Quo
   return side === 'buy' ? limitE8 >= quote.askE8 : limitE8 <= quote.bidE8
 }
 
-/** How far the price has moved since the run was admitted, in basis points, in either direction. */
-export function driftBps(terms: TradeTerms, quote: Quote): number {
-  const priceChange = touchPriceE8(terms.orderSide, quote) - terms.quotePriceE8
-  return Number(((priceChange < 0n ? -priceChange : priceChange) * 1_000_000n) / terms.quotePriceE8) / 100
-}
+/** How far the price has moved since the run was admitted, in basis points; positive when it rose. */
+export const signedDriftBps = (terms: TradeTerms, quote: Quote): number =>
+  Number(((touchPriceE8(terms.orderSide, quote) - terms.quotePriceE8) * 1_000_000n) / terms.quotePriceE8) / 100
+
+/** The same in either direction. */
+export const driftBps = (terms: TradeTerms, quote: Quote): number => Math.abs(signedDriftBps(terms, quote))
 
 /**
  * The worst price the execution may get: the tightest of the caller's limit, the collar around the quoted price, and the

@@ -1119,6 +1119,7 @@ export type RhRuns = {
   policy_results: Generated<unknown>
   content: string | null
   votes: Generated<unknown>
+  ended_by: string | null
 }
 
 export type RhTenants = {

@@ -28,12 +28,27 @@ export const encryptContent = (keys: Pick<Keys, 'encrypt'>, content: ApprovalCon
 export const decryptContent = (keys: Pick<Keys, 'decrypt'>, ciphertext: string): ApprovalContent =>
   JSON.parse(keys.decrypt(ciphertext))
 
-/** Which rule asked for the approval, in words for a person. */
-export type ApprovalRule = { policy_id: string | null; name: string | null; sentence: string }
+/** Which rule asked for the approval, in words for a person; then the constraint, its limit and what was asked. */
+export type ApprovalRule = {
+  policy_id: string | null
+  name: string | null
+  sentence: string
+  version?: number
+  constraint?: string
+  limit?: unknown
+  asked?: unknown
+}
+
+/** The policy or budget behind a rule with its version and constraint, as 'Small money', version 2: max_per_run_usdc 5. */
+export function describeRuleSource({ name, version, constraint, limit }: ApprovalRule): string | null {
+  if (name === null) return null
+  const value = typeof limit === 'number' || typeof limit === 'string' ? ` ${limit}` : ''
+  return `'${name}'${version === undefined ? '' : `, version ${version}`}${constraint === undefined ? '' : `: ${constraint}${value}`}`
+}
 
 export function describeRule({ decided_by: result, message }: RefusedAssessment): ApprovalRule {
   if (!result) return { policy_id: null, name: null, sentence: message }
-  const { policy_id, policy_name, budget_id, rule, asked, limit, used, reason } = result
+  const { policy_id, policy_name, policy_version, budget_id, rule, asked, limit, used, reason } = result
   const name = policy_name ?? budget_id ?? null
   const describe = (): string => {
     if (rule === 'require_approval_above_usdc')
@@ -43,5 +58,13 @@ export function describeRule({ decided_by: result, message }: RefusedAssessment)
     if (policy_id !== null) return `The policy '${policy_name}' wants a person to approve this. ${reason}`
     return refusalMessage(result)
   }
-  return { policy_id, name, sentence: describe() }
+  return {
+    policy_id,
+    name,
+    sentence: describe(),
+    ...(policy_version !== undefined && { version: policy_version }),
+    constraint: rule,
+    ...(limit !== undefined && { limit }),
+    ...(asked !== undefined && { asked }),
+  }
 }

@@ -26,12 +26,13 @@ export type LinkedApproval = {
   resolvedAt: Date | null
   expiresAt: Date
   votes: readonly { voter: string; decision: string }[]
-  view: Omit<ApprovalView, 'organisation' | 'reader' | 'votes'>
+  view: Omit<ApprovalView, 'approvalId' | 'organisation' | 'reader' | 'votes'>
   required: number
 }
 
 export type ApprovalDecider = {
-  find(tenantId: string, approvalId: string): Promise<LinkedApproval | undefined>
+  /** With `market`, a trade says how far its price has moved, if its broker answers. */
+  find(tenantId: string, approvalId: string, options?: { market: boolean }): Promise<LinkedApproval | undefined>
   decide(caller: TenantCaller, approvalId: string, input: LinkDecision, voter: LinkVoter): Promise<unknown>
 }
 
@@ -56,19 +57,23 @@ export type ApprovalLinks = ReturnType<typeof createApprovalLinks>
 /** What a link in a message shows, and the one decision that it takes. Reading decides nothing. */
 export function createApprovalLinks(deps: ApprovalLinksDeps) {
   /** A link that was never made, was tampered with, or whose channel or recipient is gone: the answer is the same. */
-  const findOpenLink = async (token: string) => {
+  const findOpenLink = async (token: string, options?: { market: boolean }) => {
     const link = LINK_TOKEN.test(token) ? await findLink(deps.db, hashLinkToken(token)) : undefined
     const isWithdrawn =
       !link || link.removed_at || link.deleted_at || !link.is_active || link.tenant_status !== 'active'
     if (isWithdrawn) throw notFound('link')
     const decider = deps.findDecider(link.domain as ApprovalDomain)
-    const approval = await decider.find(link.tenant_id, link.approval_id)
+    const approval = await decider.find(link.tenant_id, link.approval_id, options)
     if (!approval || approval.actionHash !== link.action_hash) throw notFound('link')
     return { link, approval, decider }
   }
 
   const toPage = (link: FoundLink, approval: LinkedApproval, decidedNow: boolean): LinkPage => {
-    const { organisation, reader } = { organisation: link.org_name, reader: readerOf(link) }
+    const { organisation, reader, approvalId } = {
+      organisation: link.org_name,
+      reader: readerOf(link),
+      approvalId: link.approval_id,
+    }
     const voter = recipientVoterId(link.recipient_id)
     const ownVote = approval.votes.find((vote) => vote.voter === voter)
     const ended = describeEnd(link, approval, ownVote?.decision, deps.clock.now())
@@ -77,19 +82,19 @@ export function createApprovalLinks(deps: ApprovalLinksDeps) {
         given: approval.votes.filter((vote) => vote.decision === 'approve').length,
         required: approval.required,
       }
-      return { kind: 'open', status: 200, view: { ...approval.view, organisation, reader, votes } }
+      return { kind: 'open', status: 200, view: { ...approval.view, approvalId, organisation, reader, votes } }
     }
     const { amount, merchant, agent } = approval.view
     return {
       kind: 'ended',
       status: decidedNow ? 200 : 410,
-      view: { organisation, amount, merchant, agent, ...ended },
+      view: { approvalId, organisation, amount, merchant, agent, ...ended },
     }
   }
 
   return {
     async show(token: string): Promise<LinkPage> {
-      const { link, approval } = await findOpenLink(token)
+      const { link, approval } = await findOpenLink(token, { market: true })
       return toPage(link, approval, false)
     },
 

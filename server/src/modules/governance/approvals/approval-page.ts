@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { escapeHtml } from '../../../platform/html.ts'
+import { type ApprovalRule, describeRuleSource } from './approval-content.ts'
 import { formatTime, oneLine } from './message-text.ts'
 
 /** What the page shows of an action that waits for a decision. */
 export type ApprovalView = {
+  approvalId: string
   organisation: string
   title: string
   amount: string
@@ -14,8 +16,9 @@ export type ApprovalView = {
   requestedBy: string
   requestedAt: Date
   expiresAt: Date
-  /** The sentence of the rule that asks. */
-  sentence: string
+  rule: ApprovalRule
+  /** What is known about the action besides, such as the market of a trade. */
+  facts: readonly (readonly [name: string, value: string])[]
   /** Why each rule asks or warns. */
   reasons: readonly string[]
   normal: string | null
@@ -27,7 +30,7 @@ export type ApprovalView = {
 }
 
 /** The end of an approval, for whoever comes late. */
-export type EndedView = Pick<ApprovalView, 'organisation' | 'amount' | 'merchant' | 'agent'> & {
+export type EndedView = Pick<ApprovalView, 'approvalId' | 'organisation' | 'amount' | 'merchant' | 'agent'> & {
   heading: string
   text: string
 }
@@ -84,6 +87,10 @@ ${footer && `<footer>${footer}</footer>`}
 </html>
 `
 
+/** For readers with an account: the same approval in the dashboard. */
+const dashboardLink = (approvalId: string) =>
+  `<a href="/dashboard#/account/approvals/${encodeURIComponent(approvalId)}">Open it in the dashboard</a>`
+
 const row = (label: string, value: string) => `<dt>${label}</dt><dd>${value}</dd>`
 
 /** The task apart from the other fields, so that its text cannot pass for one of them. */
@@ -102,6 +109,7 @@ function renderRequest({ task, ...fields }: Record<string, unknown>): string {
 
 export function renderDecision(view: ApprovalView, fault?: { message: string; reason: string }): string {
   const { votes } = view
+  const ruleSource = describeRuleSource(view.rule)
   return renderPage(
     `Decision needed: ${oneLine(view.amount, 60)}`,
     `<p class="organisation">${field(view.organisation)} asks for your decision</p>
@@ -111,6 +119,7 @@ ${fault ? `<div class="notice failed" role="alert"><p>${escapeHtml(fault.message
 <dl>
 ${row('To', field(view.merchant))}
 ${row('Agent', field(view.agent))}
+${view.facts.map(([name, value]) => row(escapeHtml(name), field(value))).join('\n')}
 ${row('Requested by', field(view.requestedBy))}
 ${row('Requested on', time(view.requestedAt))}
 ${row('Open until', time(view.expiresAt))}
@@ -118,7 +127,8 @@ ${votes.required > 1 ? row('Approvals', `${votes.given} of ${votes.required} nee
 </dl>
 ${view.request === null ? '' : renderRequest(view.request)}
 <h2>Why you are asked</h2>
-<p>${field(view.sentence, 600)}</p>
+<p>${field(view.rule.sentence, 600)}</p>
+${ruleSource === null ? '' : `<p class="hint">${field(ruleSource)}</p>`}
 ${view.reasons.length === 0 ? '' : `<ul>${view.reasons.map((reason) => `<li>${field(reason)}</li>`).join('')}</ul>`}
 ${view.normal === null ? '' : `<h2>What is normal</h2>\n<p>${field(view.normal)}</p>`}
 <h2>What happens next</h2>
@@ -132,7 +142,7 @@ ${view.normal === null ? '' : `<h2>What is normal</h2>\n<p>${field(view.normal)}
 <button class="reject" name="decision" value="reject">Reject</button>
 </div>
 </form>`,
-    `This link is for ${field(view.reader)} and takes one decision. Whoever has it can decide: do not forward it.`,
+    `This link is for ${field(view.reader)} and takes one decision. Whoever has it can decide: do not forward it. With an account: ${dashboardLink(view.approvalId)}.`,
   )
 }
 
@@ -148,7 +158,7 @@ ${row('Amount', field(view.amount))}
 ${row('To', field(view.merchant))}
 ${row('Agent', field(view.agent))}
 </dl>`,
-    'You can close this page.',
+    `You can close this page. With an account: ${dashboardLink(view.approvalId)}.`,
   )
 
 export const renderProblem = (heading: string, message: string) =>

@@ -3,11 +3,13 @@ import { cursorParameter, pageFields } from '../../../platform/paging.ts'
 import { nullable, oneOf } from '../../../platform/schema.ts'
 import { payerRecord } from '../payer.schema.ts'
 import { Id, IdempotencyKey, openObject } from '../schema-helpers.ts'
+import { ApprovalRule, NormalSpend } from './approval-view.schema.ts'
 
 export const ApprovalsQuery = Type.Object(
   {
     status: Type.Optional(oneOf(['pending', 'approved', 'rejected', 'all'])),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
+    spender: Type.Optional(Type.String({ maxLength: 200 })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('apr'),
     domain: Type.Optional(oneOf(['core', 'rh', 'cb'])),
@@ -44,18 +46,8 @@ export const Approval = Type.Object(
         ),
       ),
     ),
-    rule: Type.Object(
-      {
-        policy_id: nullable(Type.String()),
-        name: nullable(Type.String({ description: 'Of the policy or budget.' })),
-        sentence: Type.String(),
-      },
-      { description: 'Which rule asked for the approval, and why.' },
-    ),
-    normal: Type.Object(
-      { count_30d: Type.Integer(), median_usdc: nullable(Type.Number()), max_usdc: nullable(Type.Number()) },
-      { description: 'What this spender has paid in the last 30 days: runs, loops and closed pre-authorisations.' },
-    ),
+    rule: ApprovalRule,
+    normal: NormalSpend,
     next: Type.String({ description: 'What happens next.' }),
     risk_summary: openObject('What a person needs to see before saying yes.'),
     action_hash: Type.String({ description: 'The exact action that is approved.' }),
@@ -74,6 +66,7 @@ export const Approval = Type.Object(
     created_at: Type.String(),
     resolved_at: nullable(Type.String()),
     used_at: nullable(Type.String()),
+    lapsed_at: nullable(Type.String({ description: 'When it ended unused although it was approved.' })),
   },
   { title: 'Approval' },
 )

@@ -125,12 +125,11 @@ export function createApprovals(deps: ApprovalsDeps) {
     const votes = Map.groupBy(await readVotes(tx, ids), (vote) => vote.approval_id)
     const since = new Date(deps.clock.now().getTime() - NORMAL_DAYS * DAY_MS)
     const spenders = [...new Set(rows.map(spenderOf))]
-    const normal = new Map(
-      (await readNormalSpend(tx, rows[0]!.tenant_id, spenders, since)).map((spend) => [spend.spender, spend]),
-    )
+    const targets = [...new Set(rows.map(targetOf))]
+    const spending = await readNormalSpend(tx, rows[0]!.tenant_id, spenders, targets, since)
     return rows.map((row) => ({
       ...toApprovalRecord(row, votes.get(row.id) ?? []),
-      normal: toNormal(normal.get(spenderOf(row))),
+      normal: toNormal(row, spending),
       ...(options.withRequest && { request: readRequest(row) }),
     }))
   }
@@ -386,11 +385,19 @@ const endOf = (row: ApprovalRow): Date | null =>
 const spenderOf = (row: ApprovalRow): string =>
   row.spender ?? (row.preauth_id === null ? `key:${row.requested_by}` : row.agent_id)
 
-const toNormal = (spend: NormalSpend | undefined) => ({
-  count_30d: spend?.count ?? 0,
-  median_usdc: spend ? usdcFromMicro(spend.median_micro) : null,
-  max_usdc: spend ? usdcFromMicro(spend.max_micro) : null,
-})
+/** What is the same when an agent asks again: the lane of a run, the merchant of a payment. */
+const targetOf = (row: ApprovalRow): string => (row.preauth_id === null ? row.agent_id : row.merchant)
+
+function toNormal(row: ApprovalRow, spending: readonly NormalSpend[]) {
+  const own = spending.filter(({ spender }) => spender === spenderOf(row))
+  const all = own.find(({ target }) => target === null)
+  return {
+    count_30d: all?.count ?? 0,
+    median_usdc: all ? usdcFromMicro(all.median_micro) : null,
+    max_usdc: all ? usdcFromMicro(all.max_micro) : null,
+    same_30d: own.find(({ target }) => target === targetOf(row))?.count ?? 0,
+  }
+}
 
 /** What happens next, or has happened, in a sentence for a person. */
 function describeNext(row: ApprovalRow, approveVotes: number): string {
@@ -599,4 +606,5 @@ const toApprovalRecord = (row: ApprovalRow, votes: readonly Vote[]) => ({
   created_at: row.created_at.toISOString(),
   resolved_at: row.resolved_at?.toISOString() ?? null,
   used_at: row.consumed_at?.toISOString() ?? null,
+  lapsed_at: row.lapsed_at?.toISOString() ?? null,
 })

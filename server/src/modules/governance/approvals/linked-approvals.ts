@@ -64,9 +64,10 @@ const toLinkedApproval = (approval: ApprovalRecord, agent: string): LinkedApprov
     requestedBy: approval.requested_by,
     requestedAt: new Date(approval.created_at),
     expiresAt: new Date(approval.expires_at),
-    sentence: approval.rule.sentence,
+    rule: approval.rule,
+    facts: [],
     reasons: furtherReasons(approval.risk_summary),
-    normal: describeNormal(approval.normal),
+    normal: describeNormal(approval),
     next: `${approval.next} If you reject, or nobody decides in time, it does not happen and nothing is charged.`,
     request: approval.request ?? null,
   },
@@ -78,10 +79,13 @@ type RiskSummary = { because?: { reason: string }[]; warnings?: { reason: string
 const furtherReasons = ({ because = [], warnings = [] }: RiskSummary) =>
   [...(because.length > 1 ? because : []), ...warnings].map(({ reason }) => reason)
 
-const describeNormal = ({ count_30d, median_usdc, max_usdc }: ApprovalRecord['normal']) =>
-  count_30d === 0
-    ? 'This spender has paid nothing in the last 30 days.'
-    : `In the last 30 days this spender has paid ${count_30d} ${count_30d === 1 ? 'time' : 'times'}: ${median_usdc} USDC in the middle, ${max_usdc} USDC at most.`
+const describeNormal = ({ normal, preauth_id, agent_id, merchant }: ApprovalRecord) => {
+  const { count_30d, median_usdc, max_usdc, same_30d } = normal
+  if (count_30d === 0) return 'This spender has paid nothing in the last 30 days.'
+  const target = preauth_id === null ? `on ${agent_id}` : `to ${merchant}`
+  const same = same_30d === 0 ? `None was ${target}.` : `${same_30d} of them ${target}.`
+  return `In the last 30 days this spender has paid ${count_30d} ${count_30d === 1 ? 'time' : 'times'}: ${median_usdc} USDC in the middle, ${max_usdc} USDC at most. ${same}`
+}
 
 /** Who spends, where somebody is named; the lane or agent otherwise. */
 const agentOf = ({ agent_id, spender }: ApprovalRow) =>
