@@ -1,6 +1,7 @@
 import { Outlet } from '@tanstack/react-router'
 import { createContext, useContext } from 'react'
 import { LiveBadge } from '../components/live-badge.tsx'
+import { WaitingWatch } from '../approvals/waiting.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Card, MutedText, PageTitle } from '../components/ui.tsx'
 import { useLiveUpdates } from '../live.ts'
@@ -26,6 +27,7 @@ export function AccountLayout() {
         me ? (
           <MeContext value={me}>
             <LiveUpdates />
+            <WaitingWatch />
             <Outlet />
           </MeContext>
         ) : (

@@ -26,6 +26,7 @@ export const sectionGroups: { title: string; sections: Section[] }[] = [
         async () => (await import('../tower/preauths-section.tsx')).PreauthsSection,
       ),
       section('decisions', 'Refusals', async () => (await import('../tower/decisions-section.tsx')).DecisionsSection),
+      section('trades', 'Trades', async () => (await import('../trades/trades-section.tsx')).TradesSection),
       section('alerts', 'Alerts', async () => (await import('../tower/alerts-section.tsx')).AlertsSection),
     ],
   },

@@ -81,38 +81,6 @@ test('a session that ended elsewhere shows the sign-in form', async () => {
   await testPage.close()
 })
 
-test('an approval and a rejection in the dashboard are recorded by the service', async () => {
-  const tenant = await service.onboard('Careful Org')
-  await service.post(
-    '/api/policies',
-    { name: 'Ask first', constraints: { require_approval_above_usdc: 0.02 } },
-    tenant.headers,
-  )
-  const requestRun = (agent_id: string) => service.post('/api/run', { task: 'Add 1 and 2.', agent_id }, tenant.headers)
-  const [approvedRun, rejectedRun] = [await requestRun('coder-v1'), await requestRun('analyst-v1')]
-  expect([approvedRun.status, rejectedRun.status]).toEqual([429, 429])
-
-  const testPage = await openPage(browser, service.url)
-  const { page, open, problems } = testPage
-  await signIn(testPage, tenant.apiKey)
-  await open('account/approvals')
-  const card = (response: typeof approvedRun) => page.getByRole('article', { name: response.body.approval_id })
-  await card(approvedRun).getByRole('button', { name: 'Approve' }).click()
-  await card(approvedRun).waitFor({ state: 'detached' })
-  await card(rejectedRun).getByLabel('Reason (optional)').fill('Too dear')
-  await card(rejectedRun).getByRole('button', { name: 'Reject' }).click()
-  await waitForText(page, 'No pending approvals.')
-
-  const readApproval = async (response: typeof approvedRun) =>
-    (await service.get(`/api/approvals/${response.body.approval_id}`, tenant.headers)).body
-  expect(await readApproval(approvedRun)).toMatchObject({ status: 'approved' })
-  expect(await readApproval(rejectedRun)).toMatchObject({ status: 'rejected', approvals: [{ reason: 'Too dear' }] })
-  await page.getByLabel('Status').selectOption('all')
-  await card(approvedRun).waitFor()
-  expect(problems).toEqual([])
-  await testPage.close()
-})
-
 test('an agent can be frozen and unfrozen, a budget created and changed, a policy switched off', async () => {
   const tenant = await service.onboard('Steering Org')
   await service.post('/api/policies', { name: 'Small only', constraints: { max_per_run_usdc: 1 } }, tenant.headers)
