@@ -1,7 +1,7 @@
 import { Outlet } from '@tanstack/react-router'
 import { createContext, useContext } from 'react'
-import { LiveBadge } from '../components/live-badge.tsx'
 import { WaitingWatch } from '../approvals/waiting.tsx'
+import { LiveBadge } from '../components/live-badge.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Card, MutedText, PageTitle } from '../components/ui.tsx'
 import { useLiveUpdates } from '../live.ts'
