@@ -1,5 +1,6 @@
 import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
 import { useCallback } from 'react'
+import { isLive } from '../api.ts'
 
 /** A list that is read page by page as its end comes near. */
 export function useCursorPages<Page extends { next_cursor: string | null }>(
@@ -12,7 +13,7 @@ export function useCursorPages<Page extends { next_cursor: string | null }>(
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
     // Each page that was read would be read again: the newest rows come by opening the list anew.
-    refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : 5_000),
+    refetchInterval: ({ state }) => (isLive() || (state.data && state.data.pages.length > 1) ? false : 5_000),
   })
   const { hasNextPage, isFetching, fetchNextPage } = query
   const readOn = useCallback(() => {

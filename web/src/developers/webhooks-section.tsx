@@ -3,13 +3,14 @@ import { useState } from 'react'
 import { mayControl } from '../account/permissions.ts'
 import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
+import { FilterForm, Select } from '../components/form-fields.tsx'
 import { Pager, usePagination } from '../components/pagination.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { SecretNotice } from '../components/secret-notice.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, MutedText } from '../components/ui.tsx'
 import { formatCount } from '../format.ts'
-import { routeHref } from '../route.ts'
+import { navigate, routeHref } from '../route.ts'
 import { DeliveryPage } from './delivery-page.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 import { WebhookPage } from './webhook-page.tsx'
@@ -19,15 +20,18 @@ import { describeWebhookState, type Webhook } from './webhook-state.ts'
 export function WebhooksSection({ me, route }: SectionProps) {
   const [, id, deliveryId] = route.segments
   if (id && deliveryId) return <DeliveryPage me={me} id={id} deliveryId={deliveryId} />
-  return id ? <WebhookPage key={id} me={me} id={id} query={route.query} /> : <WebhookList me={me} />
+  return id ? <WebhookPage key={id} me={me} id={id} query={route.query} /> : <WebhookList me={me} query={route.query} />
 }
 
-function WebhookList({ me }: Pick<SectionProps, 'me'>) {
-  const pagination = usePagination('')
+const statuses = ['active', 'failing'] as const
+
+function WebhookList({ me, query }: Pick<SectionProps, 'me'> & { query: URLSearchParams }) {
+  const status = statuses.find((name) => name === query.get('status'))
+  const pagination = usePagination(status ?? '')
   const [created, setCreated] = useState<{ url: string; secret: string }>()
   const webhooks = useQuery({
-    queryKey: [ACCOUNT_KEY, 'webhooks', pagination.cursor],
-    queryFn: () => api.get('/api/webhooks', { query: { limit: 25, cursor: pagination.cursor } }),
+    queryKey: [ACCOUNT_KEY, 'webhooks', status, pagination.cursor],
+    queryFn: () => api.get('/api/webhooks', { query: { status, limit: 25, cursor: pagination.cursor } }),
     placeholderData: keepPreviousData,
   })
   return (
@@ -44,6 +48,9 @@ function WebhookList({ me }: Pick<SectionProps, 'me'>) {
         </SecretNotice>
       )}
       <Card title="Webhooks" note="Signed as Standard Webhooks">
+        <FilterForm key={status} onApply={(values) => navigate(routeHref(['account', 'webhooks'], values))}>
+          <Select label="State" name="status" value={status} options={statuses} emptyLabel="any state" />
+        </FilterForm>
         <QueryResult query={webhooks}>
           {({ subscriptions, next_cursor }) => (
             <>
@@ -53,9 +60,11 @@ function WebhookList({ me }: Pick<SectionProps, 'me'>) {
                 rows={subscriptions}
                 rowKey={({ id }) => id}
                 empty={
-                  mayControl(me)
-                    ? 'There are no webhooks. Create one below, and your systems hear of runs, approvals and payments by themselves.'
-                    : 'There are no webhooks.'
+                  status
+                    ? `No webhook is ${status}.`
+                    : mayControl(me)
+                      ? 'There are no webhooks. Create one below, and your systems hear of runs, approvals and payments by themselves.'
+                      : 'There are no webhooks.'
                 }
               />
               <Pager pagination={pagination} next={next_cursor} />
