@@ -135,7 +135,7 @@ function IdForm() {
         {(id) => <input id={id} name="id" placeholder="rcpt_… or run_…" maxLength={100} required spellCheck={false} />}
       </Field>
       <button type="submit" className="secondary">
-        Fetch and verify
+        Look up
       </button>
     </form>
   )

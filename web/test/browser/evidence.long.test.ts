@@ -104,14 +104,14 @@ test('a good, a tampered and a foreign receipt are told apart by id, file, drop 
   const byId = page.getByRole('form', { name: 'Verify by id' })
   for (const id of [run.receipt.receipt_id, run.run_id]) {
     await byId.getByLabel('By id').fill(id)
-    await byId.getByRole('button', { name: 'Fetch and verify' }).click()
+    await byId.getByRole('button', { name: 'Look up' }).click()
     await page.waitForURL(`**/*${id}`)
     await waitForText(page, 'The receipt is valid.')
   }
   expect(problems).toEqual([])
   expect(foreignRequests).toEqual([])
   await byId.getByLabel('By id').fill(foreignRun.receipt.receipt_id)
-  await byId.getByRole('button', { name: 'Fetch and verify' }).click()
+  await byId.getByRole('button', { name: 'Look up' }).click()
   await page.getByRole('alert').waitFor()
   await testPage.close()
 })
