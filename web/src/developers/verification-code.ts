@@ -29,7 +29,7 @@ def verify(body: bytes, headers) -> bool:
 `
 
 const standardWebhooks = `// npm install standardwebhooks; also for Python, Go, Ruby, Rust, Java, PHP and others
-import { Webhook } from 'standardwebhooks'
+import { Webhook } from "standardwebhooks"
 
 const event = new Webhook(process.env.SIGNING_SECRET).verify(body, headers)
 `

@@ -58,7 +58,7 @@ type Waiting = { id: string; what: string; amount: number; expires: string | nul
 /** Approvals and trades that wait for somebody, those that expire first at the top. */
 export function DecisionsCard() {
   const waiting = useQuery({
-    queryKey: [ACCOUNT_KEY, 'approvals', 'waiting'],
+    queryKey: [ACCOUNT_KEY, 'approvals', 'waiting-rows'],
     queryFn: async () => {
       const [{ approvals }, { runs }] = await Promise.all([
         api.get('/api/approvals', { query: { status: 'pending', limit: 50 } }),
