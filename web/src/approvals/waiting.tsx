@@ -7,7 +7,7 @@ import { routeHref } from '../route.ts'
 /** How many approvals and trades wait for a decision; undefined until it is known. */
 export function useWaitingCount(): number | undefined {
   const { data } = useQuery({
-    queryKey: [ACCOUNT_KEY, 'approvals', 'waiting'],
+    queryKey: [ACCOUNT_KEY, 'approvals', 'count'],
     queryFn: async () => {
       const { approvals_pending, brokerage_approvals_pending } = await api.get('/api/control-tower')
       return approvals_pending + brokerage_approvals_pending

@@ -34,7 +34,7 @@ import { Webhook } from "standardwebhooks"
 const event = new Webhook(process.env.SIGNING_SECRET).verify(body, headers)
 `
 
-/** How a receiver verifies a delivery. Each sample was run against a delivery of this service. */
+/** How a receiver verifies a delivery, in the words of each language. */
 export const verificationSamples: VerificationSample[] = [
   {
     name: 'Node',

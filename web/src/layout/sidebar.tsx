@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { sectionGroups } from '../account/sections.ts'
 import { type Me, signOut, useSession } from '../account/sign-in.ts'
+import { useWaitingCount } from '../approvals/waiting.tsx'
 import { ThemeSelect } from '../components/theme-select.tsx'
 import { ErrorMessage } from '../components/ui.tsx'
 import { pageGroups } from '../pages.ts'
@@ -39,6 +40,7 @@ export function Sidebar() {
               {links.map((link) => (
                 <Link key={link.to} to={link.to} activeOptions={{ includeSearch: false }}>
                   {link.title}
+                  {link.to === APPROVALS && <WaitingCount />}
                 </Link>
               ))}
             </div>
@@ -54,6 +56,20 @@ export function Sidebar() {
         </div>
       </div>
     </header>
+  )
+}
+
+const APPROVALS = '/account/approvals'
+
+/** How many decisions wait, beside the link to them. */
+function WaitingCount() {
+  const count = useWaitingCount()
+  if (!count) return null
+  return (
+    <span className="waiting-count">
+      {count}
+      <span className="visually-hidden"> waiting</span>
+    </span>
   )
 }
 

@@ -7,7 +7,7 @@ import { Chart } from '../components/chart.tsx'
 import { FilterForm, Select } from '../components/form-fields.tsx'
 import { QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
-import { Card, StatList, Timestamp } from '../components/ui.tsx'
+import { Card, MutedText, StatList, Timestamp } from '../components/ui.tsx'
 import { formatCount, formatMilliseconds, formatPercent, formatUsdc } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
 
@@ -42,6 +42,10 @@ export function AnalyticsSection({ route }: SectionProps) {
           {(report) => (
             <>
               <Totals report={report} />
+              <MutedText>
+                These are the runs on lanes. Pre-authorised payments and top-ups are listed under{' '}
+                <a href={routeHref(['account', 'runs'])}>runs</a> too.
+              </MutedText>
               {report.totals.runs > 0 && <Series series={report.series} />}
             </>
           )}

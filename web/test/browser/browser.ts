@@ -65,3 +65,11 @@ export async function signIn({ page, open }: TestPage, apiKey: string): Promise<
 /** Waits until the text is visible; options of a closed select do not count. */
 export const waitForText = (page: Page, text: string | RegExp): Promise<void> =>
   page.locator('main').getByText(text).filter({ visible: true }).first().waitFor()
+
+/** Waits until the page of a new address is there and nothing on it is loading. */
+export async function untilLoaded(page: Page): Promise<void> {
+  // The router notices a new address a moment later.
+  await page.waitForTimeout(50)
+  await page.locator('main[aria-busy=false] h1').waitFor()
+  await page.waitForFunction(() => !document.querySelector('main')!.innerText.includes('Loading…'))
+}

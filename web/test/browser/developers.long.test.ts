@@ -269,48 +269,41 @@ test('a key that only reads sees why it has no forms, and another tenant sees no
   await strangerPage.close()
 })
 
-for (const colorScheme of ['light', 'dark'] as const)
-  for (const width of [1280, 390])
-    test(`the pages of developers are accessible, ${colorScheme}, ${width} wide`, async () => {
-      const tenant = await service.onboard(`Axe Org ${colorScheme} ${width}`)
-      answerStatus = 500
-      const { body: webhook } = await service.post(
-        '/api/webhooks',
-        { url: receiver.url, events: ['*'] },
-        tenant.headers,
-      )
-      await service.post(`/api/webhooks/${webhook.id}/test`, {}, tenant.headers)
-      const { body: channel } = await service.post(
-        '/api/approval-channels',
-        { type: 'webhook', url: receiver.url, name: 'On call' },
-        tenant.headers,
-      )
-      const readDelivery = async () =>
-        (await service.get(`/api/webhooks/${webhook.id}/deliveries`, tenant.headers)).body.deliveries[0]
-      await expect.poll(async () => (await readDelivery())?.attempts, { timeout: 10_000 }).toBeGreaterThan(0)
-      const testPage = await openPage(browser, service.url, { colorScheme, viewport: { width, height: 844 } })
-      const { page, open, problems } = testPage
-      await signIn(testPage, tenant.apiKey)
-      const pages = [
-        ['keys', 'onboarding'],
-        ['webhooks', 'Runs'],
-        [`webhooks/${webhook.id}`, 'failed, tried again'],
-        [`webhooks/${webhook.id}/${(await readDelivery()).id}`, 'out of order'],
-        ['channels', 'On call'],
-        [`channels/${channel.id}`, 'No messages yet.'],
-        ['settings', 'Features'],
-      ] as const
-      for (const [part, text] of pages) {
-        await open(`account/${part}`)
-        await waitForText(page, text)
-        expect(await axe.findIssues(page), part).toEqual([])
-        expect(await overflows(page), `${part} is wider than the screen`).toBe(false)
-        if (process.env.SCREENSHOTS)
-          await page.screenshot({
-            path: `${process.env.SCREENSHOTS}/${part.replace(/_.*/, '').replaceAll('/', '-')}-${colorScheme}-${width}.png`,
-            fullPage: true,
-          })
-      }
-      expect(problems).toEqual([])
-      await testPage.close()
-    })
+for (const [colorScheme, width] of [
+  ['light', 1280],
+  ['dark', 390],
+] as const)
+  test(`the pages of developers are accessible, ${colorScheme}, ${width} wide`, async () => {
+    const tenant = await service.onboard(`Axe Org ${colorScheme} ${width}`)
+    answerStatus = 500
+    const { body: webhook } = await service.post('/api/webhooks', { url: receiver.url, events: ['*'] }, tenant.headers)
+    await service.post(`/api/webhooks/${webhook.id}/test`, {}, tenant.headers)
+    const { body: channel } = await service.post(
+      '/api/approval-channels',
+      { type: 'webhook', url: receiver.url, name: 'On call' },
+      tenant.headers,
+    )
+    const readDelivery = async () =>
+      (await service.get(`/api/webhooks/${webhook.id}/deliveries`, tenant.headers)).body.deliveries[0]
+    await expect.poll(async () => (await readDelivery())?.attempts, { timeout: 10_000 }).toBeGreaterThan(0)
+    const testPage = await openPage(browser, service.url, { colorScheme, viewport: { width, height: 844 } })
+    const { page, open, problems } = testPage
+    await signIn(testPage, tenant.apiKey)
+    const pages = [
+      ['keys', 'onboarding'],
+      ['webhooks', 'Runs'],
+      [`webhooks/${webhook.id}`, 'failed, tried again'],
+      [`webhooks/${webhook.id}/${(await readDelivery()).id}`, 'out of order'],
+      ['channels', 'On call'],
+      [`channels/${channel.id}`, 'No messages yet.'],
+      ['settings', 'Features'],
+    ] as const
+    for (const [part, text] of pages) {
+      await open(`account/${part}`)
+      await waitForText(page, text)
+      expect(await axe.findIssues(page), part).toEqual([])
+      expect(await overflows(page), `${part} is wider than the screen`).toBe(false)
+    }
+    expect(problems).toEqual([])
+    await testPage.close()
+  })

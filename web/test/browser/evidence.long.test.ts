@@ -233,38 +233,35 @@ test('a new reading reaches the basis page by its stream, and without a stream t
   await testPage.close()
 })
 
-for (const colorScheme of ['light', 'dark'] as const)
-  for (const width of [1280, 390])
-    test(`the pages of evidence are accessible, ${colorScheme}, ${width} wide`, async () => {
-      const testPage = await openPage(browser, service.url, { colorScheme, viewport: { width, height: 844 } })
-      const { page, open, problems } = testPage
-      const check = async (name: string) => {
-        expect(await axe.findIssues(page), name).toEqual([])
-        expect(await overflows(page), `${name} is wider than the screen`).toBe(false)
-        if (process.env.SCREENSHOTS)
-          await page.screenshot({
-            path: `${process.env.SCREENSHOTS}/${name}-${colorScheme}-${width}.png`,
-            fullPage: true,
-          })
-      }
-      await signIn(testPage, tenant.apiKey)
-      await open('account/audit')
-      await waitForText(page, 'The chain holds from event 1')
-      await page.getByRole('table').getByRole('link', { name: 'Event 2' }).click()
-      await page.getByRole('region', { name: 'Event 2', exact: true }).waitFor()
-      await check('audit')
-      await open('verify')
-      await dropFiles(page, [
-        { name: 'good.json', text: good },
-        { name: 'foreign.json', text: foreign },
-        { name: 'nothing.json', text: '{}' },
-      ])
-      await waitForText(page, '1 of 3 are valid.')
-      await check('verify')
-      await open('basis/AAPLx')
-      await page.locator('[data-stream="live"]').waitFor()
-      await waitForText(page, 'The attestation is valid.')
-      await check('basis')
-      expect(problems).toEqual([])
-      await testPage.close()
-    })
+for (const [colorScheme, width] of [
+  ['light', 1280],
+  ['dark', 390],
+] as const)
+  test(`the pages of evidence are accessible, ${colorScheme}, ${width} wide`, async () => {
+    const testPage = await openPage(browser, service.url, { colorScheme, viewport: { width, height: 844 } })
+    const { page, open, problems } = testPage
+    const check = async (name: string) => {
+      expect(await axe.findIssues(page), name).toEqual([])
+      expect(await overflows(page), `${name} is wider than the screen`).toBe(false)
+    }
+    await signIn(testPage, tenant.apiKey)
+    await open('account/audit')
+    await waitForText(page, 'The chain holds from event 1')
+    await page.getByRole('table').getByRole('link', { name: 'Event 2' }).click()
+    await page.getByRole('region', { name: 'Event 2', exact: true }).waitFor()
+    await check('audit')
+    await open('verify')
+    await dropFiles(page, [
+      { name: 'good.json', text: good },
+      { name: 'foreign.json', text: foreign },
+      { name: 'nothing.json', text: '{}' },
+    ])
+    await waitForText(page, '1 of 3 are valid.')
+    await check('verify')
+    await open('basis/AAPLx')
+    await page.locator('[data-stream="live"]').waitFor()
+    await waitForText(page, 'The attestation is valid.')
+    await check('basis')
+    expect(problems).toEqual([])
+    await testPage.close()
+  })

@@ -84,11 +84,6 @@ const cardOf = ({ page }: TestPage, id: string) => page.getByRole('article', { n
 const outcomes = ({ page }: TestPage) => page.getByRole('status', { name: 'Outcome of your decisions' })
 const confirm = ({ page }: TestPage) => page.getByRole('dialog').getByRole('button', { name: /^Approve/ })
 
-async function screenshot({ page }: TestPage, name: string) {
-  const folder = process.env.SCREENSHOT_FOLDER
-  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
-}
-
 /** What axe-core and our own checks find in one page, in light and dark, on a desktop and on a phone. */
 async function expectAccessible(testPage: TestPage, name: string) {
   const { page } = testPage
@@ -100,7 +95,6 @@ async function expectAccessible(testPage: TestPage, name: string) {
       expect(await findAccessibilityIssues(page), look).toEqual({ unnamed: [], lowContrast: [] })
       expect(await overflows(page), look).toBe(false)
       if ((colorScheme === 'light') === (viewport === DESKTOP)) expect(await axe.findIssues(page), look).toEqual([])
-      await screenshot(testPage, look.replaceAll(' ', '-'))
     }
   await page.setViewportSize(DESKTOP)
   await page.emulateMedia({ colorScheme: 'light' })
@@ -226,7 +220,6 @@ test('several are decided at once, one that is refused says why, and the wrong d
   await selected.getByLabel('Reason').fill('All of the week.')
   await selected.getByRole('button', { name: 'Approve 3' }).click()
   await page.getByRole('dialog').getByText('It is a trade').waitFor()
-  await screenshot(testPage, 'inbox-several')
   await confirm(testPage).click()
   await outcomes(testPage).getByText('not decided').waitFor()
   await outcomes(testPage)
@@ -239,7 +232,6 @@ test('several are decided at once, one that is refused says why, and the wrong d
   })
   expect(await readApproval(tenant, own)).toMatchObject({ status: 'pending' })
   expect((await readTrade(tenant, trade)).approved_at).not.toBeNull()
-  await screenshot(testPage, 'inbox-outcomes')
   // The browser itself logs the answer with 403.
   expect(problems.filter((problem) => !problem.includes('403'))).toEqual([])
   await testPage.close()
@@ -441,7 +433,6 @@ test('texts of callers are shown as text, and inbox and trades are accessible', 
   await page.getByRole('table', { name: 'Trades' }).getByRole('link').first().click()
   await page.getByRole('table', { name: 'Fills' }).waitFor()
   await waitForText(page, 'Average price')
-  await screenshot(testPage, 'trade-executed')
   expect(await page.evaluate(() => (globalThis as { pwned?: number }).pwned)).toBeUndefined()
   expect(problems).toEqual([])
   await testPage.close()

@@ -41,8 +41,6 @@ async function checkLooks(page: Page, name: string) {
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize(viewport)
     const look = `${name} ${colorScheme} ${viewport.width}`
-    if (process.env.SCREENSHOTS)
-      await page.screenshot({ path: `${process.env.SCREENSHOTS}/${look.replaceAll(' ', '-')}.png`, fullPage: true })
     // axe takes seconds, so it sees both themes and both widths once; contrast is checked in the other two as well.
     if ((colorScheme === 'light') === (viewport === DESKTOP)) expect(await axe.findIssues(page), look).toEqual([])
     else expect(await findAccessibilityIssues(page), look).toEqual({ unnamed: [], lowContrast: [] })

@@ -1,10 +1,10 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDemoWorld } from '../../../server/src/commands/demo-world.ts'
 import { startService, type TestService } from '../../../server/test/harness.ts'
 import { overflows } from './accessibility.ts'
 import { type Axe, installAxe } from './axe.ts'
-import { launchBrowser, openPage, signIn } from './browser.ts'
+import { launchBrowser, openPage, signIn, untilLoaded } from './browser.ts'
 import { buildDashboardIfStale } from './build-dashboard.ts'
 import { type DemoWorld, listAddresses } from './dashboard-pages.ts'
 
@@ -26,14 +26,6 @@ afterAll(async () => {
   await browser?.close()
   await service?.close()
 })
-
-/** Until the new page is there and nothing on it is loading. */
-const untilLoaded = async (page: Page) => {
-  // The router notices a new address a moment later.
-  await page.waitForTimeout(50)
-  await page.locator('main[aria-busy=false] h1').waitFor()
-  await expect.poll(() => page.locator('main').getByText('Loading…').count()).toBe(0)
-}
 
 for (const [name, viewport] of Object.entries({
   desktop: { width: 1280, height: 900 },
@@ -78,3 +70,22 @@ test('another tenant opens none of its things, and finds none of its texts on an
   expect(leaks).toEqual([])
   await testPage.close()
 }, 300_000)
+
+test('a receipt on paper is the receipt alone, with its ids in full', async () => {
+  const testPage = await openPage(browser, service.url, { colorScheme: 'dark' })
+  const { page, open } = testPage
+  const { body } = await service.get('/api/receipts?limit=1')
+  await open(`receipts/${body.receipts[0].receipt_id}`)
+  await page.getByText('The receipt is valid.').waitFor()
+  const inkOf = () => page.evaluate(() => getComputedStyle(document.body).color)
+  const inkOnScreen = await inkOf()
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+  await expect.poll(inkOf).not.toBe(inkOnScreen)
+  expect(await page.getByRole('banner').isVisible()).toBe(false)
+  expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0)
+  const shortened = await page
+    .locator('.id-head')
+    .evaluateAll((heads) => heads.filter((head) => head.scrollWidth > head.clientWidth + 1).length)
+  expect(shortened).toBe(0)
+  await testPage.close()
+})

@@ -172,11 +172,6 @@ test.each([
       expect(await axe.findIssues(page), hash).toEqual([])
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
       expect(overflow, hash).toBeLessThanOrEqual(0)
-      if (process.env.SCREENSHOTS)
-        await page.screenshot({
-          path: `${process.env.SCREENSHOTS}/${hash.replace('/', '-')}-${colorScheme}.png`,
-          fullPage: true,
-        })
     }
     expect(testPage.problems).toEqual([])
     await testPage.close()
