@@ -68,6 +68,18 @@ const withEscrow =
 const webhookOf = (world: World) =>
   post(world, '/api/webhooks', { url: `${world.surroundings.url}/hook`, events: ['*'] })
 
+/** A delivery that has ended. */
+async function deliveryOf(world: World): Promise<{ id: string; delivery_id: string }> {
+  const { id } = await webhookOf(world)
+  await post(world, `/api/webhooks/${id}/test`)
+  const delivery_id = await until('a delivery', async () => {
+    const { deliveries } = await get(world, `/api/webhooks/${id}/deliveries`)
+    const ended = deliveries.find(({ state }: { state: string }) => state !== 'pending')
+    return ended?.id ?? ended?.delivery_id
+  })
+  return { id, delivery_id }
+}
+
 const withWebhook =
   (body?: unknown): Recipe =>
   async (world) => ({ params: { id: (await webhookOf(world)).id }, ...(body !== undefined && { body }) })
@@ -407,16 +419,10 @@ export const recipes: Record<string, Recipe> = {
     params: { id: (await webhookOf(world)).id },
     query: { limit: '3' },
   }),
-  replayWebhookDelivery: async (world) => {
-    const { id } = await webhookOf(world)
-    await post(world, `/api/webhooks/${id}/test`)
-    const delivery_id = await until('a delivery', async () => {
-      const { deliveries } = await get(world, `/api/webhooks/${id}/deliveries`)
-      const ended = deliveries.find(({ state }: { state: string }) => state !== 'pending')
-      return ended?.id ?? ended?.delivery_id
-    })
-    return { params: { id, delivery_id }, body: {} }
-  },
+  replayWebhookDelivery: async (world) => ({ params: await deliveryOf(world), body: {} }),
+  getWebhookDelivery: async (world) => ({ params: await deliveryOf(world) }),
+  listWaitingDeliveries: list,
+  listWebhookEventTypes: nothing,
   listAlerts: list,
   createAlert: () => ({ body: { severity: 'info', type: 'note', message: 'A note', data: { a: [1, 2] } } }),
   readAlert: async (world) => {
@@ -426,6 +432,10 @@ export const recipes: Record<string, Recipe> = {
   getSpend: () => ({ query: { group_by: 'day,merchant', limit: '5', format: 'json' } }),
   getAnalytics: () => ({ query: { window: '24h' } }),
   getControlTower: nothing,
+  streamChanges: nothing,
+  listBudgetOutlooks: () => ({ query: { at_risk: 'true' } }),
+  listSelfApproved: list,
+  listSeenAgents: nothing,
   steerAgent: () => ({ body: { action: 'freeze', agent_id: unique('agent'), reason: 'Odd' } }),
   listPolicies: list,
   createPolicy: () => ({ body: policyBody() }),
@@ -549,6 +559,9 @@ export const recipes: Record<string, Recipe> = {
     return { params: { id } }
   },
   getRhRun: async (world) => ({ params: { id: (await post(world, '/api/rh/run', waitingTradeBody(world))).run_id } }),
+  getRhRunQuote: async (world) => ({
+    params: { id: (await post(world, '/api/rh/run', waitingTradeBody(world))).run_id },
+  }),
   cancelRhRun: async (world) => ({
     params: { id: (await post(world, '/api/rh/run', waitingTradeBody(world))).run_id },
     body: { reason: 'Changed my mind' },
