@@ -4,6 +4,7 @@ import {
   compareDays,
   compareGroups,
   daysOf,
+  describePeriod,
   lastDays,
   periodBefore,
   readPeriod,
@@ -96,4 +97,19 @@ test('a row leads to its runs where the list can be narrowed to them', () => {
   ])
     expect(runsHref(other, 'team', '', period)).toBeUndefined()
   expect(runsHref({ ...row, name: 'shop' }, 'merchant', '', period)).toBeUndefined()
+})
+
+test('days of UTC, as the control tower counts them, stay days of UTC in the request, the period before and the runs behind a row', () => {
+  const period = readPeriod(new URLSearchParams('from=2026-11-01&to=2026-11-02&zone=utc'), 'from', 'to')!
+  expect(toRange(period)).toEqual({ from: '2026-11-01T00:00:00.000Z', to: '2026-11-03T00:00:00.000Z' })
+  expect(toRange(periodBefore(period)).to).toBe('2026-11-01T00:00:00.000Z')
+  expect(describePeriod(period)).toBe('2026-11-01 to 2026-11-02 UTC')
+  const row = { name: 'ada', nowMicro: 1n, beforeMicro: 0n, runsMicro: 1n, runs: 1, reportedMicro: 0n }
+  const link = new URLSearchParams(runsHref(row, 'spender', '', period)!.split('?')[1])
+  expect(Object.fromEntries(link)).toEqual({
+    spender: 'ada',
+    since: '2026-11-01T00:00:00.000Z',
+    until: '2026-11-02T23:59:59.999Z',
+    spent: 'true',
+  })
 })

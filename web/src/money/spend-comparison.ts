@@ -6,8 +6,8 @@ import { addDays, daysBetween, startOfDay, toDay } from './days.ts'
 export const groupings = ['spender', 'team', 'lane', 'merchant', 'tag', 'day'] as const
 export type Grouping = (typeof groupings)[number]
 
-/** Days of the reader's calendar, both included. */
-export type Period = { from: string; to: string }
+/** Days of the reader's calendar, or of UTC, in which the service counts its own; both included. */
+export type Period = { from: string; to: string; isUtc?: true }
 
 export type SpendGroup = ApiResponse<'/api/spend', 'get'>['groups'][number]
 
@@ -34,26 +34,28 @@ export const lastDays = (now: Date, count = DEFAULT_DAYS): Period => ({
 })
 
 /** As many days, directly before. */
-export function periodBefore({ from, to }: Period): Period {
+export function periodBefore({ from, to, ...zone }: Period): Period {
   const length = daysBetween(from, to) + 1
-  return { from: addDays(from, -length), to: addDays(from, -1) }
+  return { from: addDays(from, -length), to: addDays(from, -1), ...zone }
 }
 
 /** As the API takes it: from the first midnight until before the last. */
-export const toRange = ({ from, to }: Period) => ({
-  from: startOfDay(from)!.toISOString(),
-  to: startOfDay(addDays(to, 1))!.toISOString(),
-})
+export function toRange({ from, to, isUtc }: Period) {
+  const midnight = (day: string) => (isUtc ? `${day}T00:00:00.000Z` : startOfDay(day)!.toISOString())
+  return { from: midnight(from), to: midnight(addDays(to, 1)) }
+}
 
 export function readPeriod(query: URLSearchParams, fromName: string, toName: string): Period | undefined {
   const [from, to] = [query.get(fromName) ?? '', query.get(toName) ?? '']
-  return startOfDay(from) && startOfDay(to) && from <= to ? { from, to } : undefined
+  if (!startOfDay(from) || !startOfDay(to) || from > to) return undefined
+  return { from, to, ...(query.get('zone') === 'utc' && { isUtc: true as const }) }
 }
 
 export const daysOf = ({ from, to }: Period): string[] =>
   Array.from({ length: daysBetween(from, to) + 1 }, (_, index) => addDays(from, index))
 
-export const describePeriod = ({ from, to }: Period): string => (from === to ? from : `${from} to ${to}`)
+export const describePeriod = ({ from, to, isUtc }: Period): string =>
+  `${from === to ? from : `${from} to ${to}`}${isUtc ? ' UTC' : ''}`
 
 const amountOf = (groups: readonly SpendGroup[]) => sumMicro(groups.map(({ amount }) => BigInt(amount)))
 
@@ -100,7 +102,8 @@ export function compareDays(
 /** The runs that a row counts; undefined where it counts none, or the list of runs cannot be narrowed to them. */
 export function runsHref(row: SpendRow, grouping: Grouping, tag: string, period: Period): string | undefined {
   if (row.runs === 0 || row.name === null) return undefined
-  const range = grouping === 'day' ? { from: row.name, to: row.name } : period
+  const { isUtc, ...days } = grouping === 'day' ? { ...period, from: row.name, to: row.name } : period
+  const range = isUtc ? toInstants({ ...days, isUtc }) : days
   const names: Record<Grouping, Record<string, string> | undefined> = {
     spender: { spender: row.name },
     team: { team: row.name },
@@ -111,4 +114,10 @@ export function runsHref(row: SpendRow, grouping: Grouping, tag: string, period:
   }
   const filter = names[grouping]
   return filter && routeHref(['account', 'runs'], { ...filter, ...range, spent: 'true' })
+}
+
+/** The same for a list whose days are the reader's own: its first and last moment. */
+function toInstants(period: Period): { since: string; until: string } {
+  const { from, to } = toRange(period)
+  return { since: from, until: new Date(Date.parse(to) - 1).toISOString() }
 }

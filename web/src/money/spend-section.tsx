@@ -34,7 +34,7 @@ async function readReport({ grouping, tag }: SpendQuestion, period: Period | und
     ...toRange(period),
     group_by: `${grouping},rail`,
     tag: grouping === 'tag' ? tag : undefined,
-    time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    time_zone: period.isUtc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone,
     format: 'json' as const,
     limit: PAGE_SIZE,
   }

@@ -62,7 +62,7 @@ export function toRunsQuery(query: URLSearchParams): Query {
     team: text('team'),
     tag: text('tag'),
     since: time('since') ?? day('from', '00:00:00.000'),
-    until: day('to', '23:59:59.999'),
+    until: time('until') ?? day('to', '23:59:59.999'),
     min_usdc: number('min'),
     max_usdc: number('max'),
     mandate_id: text('mandate'),
@@ -161,8 +161,10 @@ function RunFilters({ query }: { query: URLSearchParams }) {
       {input('Team', 'team')}
       {input('Tag', 'tag', { placeholder: 'project:apollo' })}
       {input('Mandate', 'mandate', { placeholder: 'man_…' })}
-      {/* The exact beginning that a link of the control tower named stays until the filters are cleared. */}
-      {value('since') && <input type="hidden" name="since" value={value('since')} />}
+      {/* The exact time that a link of another page named stays until the filters are cleared. */}
+      {['since', 'until'].map(
+        (name) => value(name) && <input key={name} type="hidden" name={name} value={value(name)} />,
+      )}
       {input('From', 'from', { type: 'date' })}
       {input('To', 'to', { type: 'date' })}
       {input('At least, USDC', 'min', { type: 'number' })}

@@ -27,12 +27,12 @@ export function toTiles(tower: ControlTower): Tile[] {
       name: 'Spent today',
       value: formatUsdc(spend.today_usdc),
       note: 'since midnight UTC',
-      href: account(['spend'], { from: today.slice(0, 10), to: today.slice(0, 10) }),
+      href: account(['spend'], { from: today.slice(0, 10), to: today.slice(0, 10), zone: 'utc' }),
     },
     {
       name: 'Spent this month',
       value: formatUsdc(spend.month_usdc),
-      href: account(['spend'], { from: month.slice(0, 10), to: today.slice(0, 10) }),
+      href: account(['spend'], { from: month.slice(0, 10), to: today.slice(0, 10), zone: 'utc' }),
     },
     tile('Waiting for a decision', decisions, account(['approvals'], { status: 'pending' }), {
       warn: true,

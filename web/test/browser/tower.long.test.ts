@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startFaultProxy } from '../../../server/test/faults/fault-proxy.ts'
 import { richTenant, run, type Tenant } from '../../../server/test/governance/world.ts'
 import {
   createActivity,
@@ -62,7 +63,11 @@ const TABLES: Record<string, string> = {
 test('each tile opens a page with as many rows as it says', async () => {
   const tenant = await openTowerTenant(service, 'Counting Org')
   await createActivity(service, tenant, 7)
-  const testPage = await openTower(tenant.apiKey, { viewport: { width: 1280, height: 3_000 } })
+  // Far from UTC, in which the tower counts its days.
+  const testPage = await openTower(tenant.apiKey, {
+    viewport: { width: 1280, height: 3_000 },
+    timezoneId: 'Pacific/Kiritimati',
+  })
   const { page, open, problems } = testPage
   for (const [name, label] of Object.entries(TABLES)) {
     await open('account/tower')
@@ -71,6 +76,23 @@ test('each tile opens a page with as many rows as it says', async () => {
     await tile.click()
     const rows = page.getByRole('table', { name: label }).locator('tbody tr:not([aria-hidden="true"])')
     await expect.poll(() => rows.count(), { message: `${name}: ${value}`, timeout: 5_000 }).toBe(value)
+  }
+
+  const readTile = async (name: string) => {
+    await open('account/tower')
+    const tile = page.locator('a.tile').filter({ has: page.getByText(name, { exact: true }) })
+    const text = await tile.locator('.tile-value').innerText()
+    await tile.click()
+    return text
+  }
+  const waiting = Number(await readTile('Waiting for a decision'))
+  expect(waiting).toBeGreaterThan(0)
+  await expect.poll(() => page.getByRole('list', { name: 'Approvals' }).locator(':scope > li').count()).toBe(waiting)
+  for (const name of ['Spent today', 'Spent this month']) {
+    const spent = await readTile(name)
+    expect(Number.parseFloat(spent)).toBeGreaterThan(0)
+    await page.locator('.stats > div').first().getByText(spent, { exact: true }).waitFor()
+    await page.getByText(`The rows below sum up to the total of the service, ${spent}.`).waitFor()
   }
   expect(problems).toEqual([])
   await testPage.close()
@@ -87,10 +109,15 @@ test('a run appears within a second, of this tenant only, and a lost connection 
   const { page } = testPage
   await page.getByText('No runs yet.').waitFor()
 
-  const first = await run(service, tenant)
-  const startedAt = performance.now()
-  await newestRun(page, first.body.run_id).waitFor()
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  // The median: a machine that is busy with something else may hold up one of them.
+  const delays: number[] = []
+  for (let count = 0; count < 5; count += 1) {
+    const { body } = await run(service, tenant)
+    const startedAt = performance.now()
+    await newestRun(page, body.run_id).waitFor()
+    delays.push(performance.now() - startedAt)
+  }
+  expect(delays.sort((a, b) => a - b)[2]).toBeLessThan(1_000)
 
   await page.context().setOffline(true)
   await badge(page).filter({ hasText: 'Offline since' }).waitFor()
@@ -106,6 +133,25 @@ test('a run appears within a second, of this tenant only, and a lost connection 
   await testPage.close()
   await other.close()
 }, 60_000)
+
+test('a service that cannot be reached for a while loses no row: the page says so and catches up', async () => {
+  const tenant = await richTenant(service)
+  const proxy = await startFaultProxy({ port: Number(new URL(service.url).port) })
+  const testPage = await openPage(browser, proxy.url)
+  const { page, open } = testPage
+  await signIn(testPage, tenant.apiKey)
+  await open('account/tower')
+  await waitForLive(page)
+  // Connections are reset and new ones refused, as when the service is restarted.
+  await proxy.setFault({ kind: 'refuse' })
+  await badge(page).filter({ hasText: 'Reconnecting' }).waitFor()
+  const missed = [await run(service, tenant), await run(service, tenant)]
+  await proxy.clear()
+  await waitForLive(page)
+  for (const { body } of missed) await newestRun(page, body.run_id).waitFor()
+  await testPage.close()
+  await proxy.close()
+}, 90_000)
 
 const freeze = async (page: Page, agent: string, reason: string) => {
   const form = page.getByRole('form', { name: 'Freeze an agent' })
