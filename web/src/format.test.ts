@@ -72,6 +72,6 @@ test('a relative time is in the largest unit that fits, before and after now', (
     '1 day ago',
     '2 mo. ago',
   ])
-  expect([-30, -60, -7200].map(after)).toEqual(['in less than a minute', 'in 1 min.', 'in 2 hr.'])
+  expect([-5, -30, -60, -7200].map(after)).toEqual(['just now', 'in less than a minute', 'in 1 min.', 'in 2 hr.'])
   expect(formatRelativeTime('never', 0)).toBe('')
 })

@@ -43,13 +43,15 @@ function localTimeFormat(timeZone: string | undefined): Intl.DateTimeFormat {
 }
 
 const MINUTE_MS = 60_000
+const CLOCK_LAG_MS = 15_000
 const relativeTime = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' })
 
 export function formatRelativeTime(iso: string, nowMs: number): string {
   const differenceMs = Date.parse(iso) - nowMs
   const minutes = Math.abs(differenceMs) / MINUTE_MS
   if (Number.isNaN(minutes)) return ''
-  if (minutes < 1) return differenceMs > 0 ? 'in less than a minute' : 'just now'
+  // The page's clock is a few seconds behind what the service has just written.
+  if (minutes < 1) return differenceMs > CLOCK_LAG_MS ? 'in less than a minute' : 'just now'
   const [amount, unit]: [number, Intl.RelativeTimeFormatUnit] =
     minutes < 60
       ? [minutes, 'minute']

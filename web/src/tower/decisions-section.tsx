@@ -1,4 +1,4 @@
-import type { ApiRequest, ApiResponse } from '@countersign/sdk'
+import type { ApiRequest } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { SectionProps } from '../account/section-props.ts'
 import { ACCOUNT_KEY, api } from '../api.ts'
@@ -9,16 +9,17 @@ import { QueryResult } from '../components/query-result.tsx'
 import { Table } from '../components/table.tsx'
 import { Badge, Card, Id, type Tone } from '../components/ui.tsx'
 import { formatUsdc, NO_VALUE } from '../format.ts'
+import { RefusalList } from '../policies/refusal-changes.tsx'
+import { refusingResults } from '../policies/smallest-change.ts'
 import { navigate, routeHref } from '../route.ts'
 
-type Decision = ApiResponse<'/api/decisions', 'get'>['decisions'][number]
 type Query = NonNullable<ApiRequest<'/api/decisions', 'get'>['query']>
 
 const outcomes = ['blocked', 'rejected', 'review_required'] as const satisfies readonly Query['outcome'][]
 const tones: Record<string, Tone> = { blocked: 'error', rejected: 'error', review_required: 'warning' }
 
 /** What was refused or sent to a person, by which rule, and the least that would have to be different. */
-export function DecisionsSection({ route }: SectionProps) {
+export function DecisionsSection({ me, route }: SectionProps) {
   const outcome = outcomes.find((one) => one === route.query.get('outcome'))
   const agent = route.query.get('agent') ?? undefined
   const pagination = usePagination(`${outcome} ${agent}`)
@@ -45,8 +46,16 @@ export function DecisionsSection({ route }: SectionProps) {
                 },
                 { name: 'Agent', render: ({ agent_id }) => agent_id ?? NO_VALUE },
                 { name: 'Amount', render: ({ amount_usdc }) => formatUsdc(amount_usdc), numeric: true },
-                { name: 'Why', render: (row) => row.message, wide: true },
-                { name: 'Smallest change', render: (row) => describeChange(row), wide: true },
+                {
+                  name: 'Why',
+                  render: (row) =>
+                    refusingResults(row.policy_results).length > 0 ? (
+                      <RefusalList me={me} decision={row} />
+                    ) : (
+                      row.message
+                    ),
+                  wide: true,
+                },
                 {
                   name: 'Run',
                   render: ({ run_id, kind }) =>
@@ -76,14 +85,4 @@ export function DecisionsSection({ route }: SectionProps) {
       </QueryResult>
     </Card>
   )
-}
-
-/** The service says it in a sentence where it can. */
-export function describeChange({ smallest_change }: Pick<Decision, 'smallest_change'>): string {
-  const sentences = smallest_change.map((change) => {
-    const { reason, text, sentence } = change as { reason?: unknown; text?: unknown; sentence?: unknown }
-    const known = [sentence, text, reason].find((one) => typeof one === 'string')
-    return typeof known === 'string' ? known : JSON.stringify(change)
-  })
-  return sentences.join(' ') || NO_VALUE
 }
