@@ -1,13 +1,13 @@
 import type { ApiRequest, ApiResponse } from '@countersign/sdk'
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
-import { useCallback, useState } from 'react'
+import { useState } from 'react'
 import type { SectionProps } from '../account/section-props.ts'
-import { ACCOUNT_KEY, api, isLive, useLanes } from '../api.ts'
+import { ACCOUNT_KEY, api, useLanes } from '../api.ts'
+import { CsvButton } from '../components/csv-button.tsx'
 import { Field, FilterForm, Select } from '../components/form-fields.tsx'
 import { QueryResult } from '../components/query-result.tsx'
-import { saveFile } from '../components/save-button.tsx'
 import type { Column } from '../components/table.tsx'
-import { Badge, Card, ErrorMessage, Id, Timestamp } from '../components/ui.tsx'
+import { Badge, Card, Id, Timestamp } from '../components/ui.tsx'
+import { readAllPages, useCursorPages } from '../components/use-cursor-pages.ts'
 import { VirtualTable } from '../components/virtual-table.tsx'
 import { toCsv } from '../csv.ts'
 import { formatCount, formatUsdc, NO_VALUE } from '../format.ts'
@@ -73,27 +73,21 @@ export function toRunsQuery(query: URLSearchParams): Query {
 function RunList({ query }: { query: URLSearchParams }) {
   const filter = toRunsQuery(query)
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
-  const readPage = (after: string | undefined) =>
-    api.get('/api/runs', { query: { ...filter, limit: PAGE_SIZE, after } })
-  const runs = useInfiniteQuery({
-    queryKey: [ACCOUNT_KEY, 'runs', filter],
-    queryFn: ({ pageParam }) => readPage(pageParam),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_after }) => next_after ?? undefined,
-    // Each page that was read would be read again: the newest rows come by opening the list anew.
-    refetchInterval: ({ state }) => (isLive() || (state.data && state.data.pages.length > 1) ? false : 5_000),
-  })
-  const { hasNextPage, isFetching, fetchNextPage } = runs
-  const readOn = useCallback(() => {
-    if (hasNextPage && !isFetching) void fetchNextPage()
-  }, [hasNextPage, isFetching, fetchNextPage])
+  const readPage = async (after: string | undefined) => {
+    const { runs, next_after } = await api.get('/api/runs', { query: { ...filter, limit: PAGE_SIZE, after } })
+    return { runs, next_cursor: next_after }
+  }
+  const { query: runs, readOn, hasMore } = useCursorPages([ACCOUNT_KEY, 'runs', filter], readPage)
   const [shownColumns, setShownColumns] = useState<readonly string[]>(defaultColumns)
   return (
     <Card title="Runs" note="Newest first">
       <RunFilters query={query} />
       <div className="row">
         <ColumnChoice shown={shownColumns} onChange={setShownColumns} />
-        <CsvButton readPage={readPage} />
+        <CsvButton
+          name="runs.csv"
+          readCsv={async () => toRunsCsv(await readAllPages(readPage, (page) => page.runs, MAX_CSV_ROWS))}
+        />
       </div>
       <QueryResult query={runs}>
         {({ pages }) => {
@@ -112,7 +106,7 @@ function RunList({ query }: { query: URLSearchParams }) {
                 <p className="muted" role="status">
                   {formatCount(rows.length)} {rows.length === 1 ? 'run' : 'runs'}
                   {filter.spent && `, ${formatMicroUsdc(sumMicro(rows.map(({ price_usdc }) => toMicro(price_usdc))))}`}
-                  {hasNextPage ? ' so far; scroll for more' : ''}
+                  {hasMore ? ' so far; scroll for more' : ''}
                 </p>
               )}
             </>
@@ -199,33 +193,6 @@ function ColumnChoice({ shown, onChange }: { shown: readonly string[]; onChange:
         </label>
       ))}
     </details>
-  )
-}
-
-function CsvButton({
-  readPage,
-}: {
-  readPage: (after: string | undefined) => Promise<ApiResponse<'/api/runs', 'get'>>
-}) {
-  const save = useMutation({
-    mutationFn: async () => {
-      const rows: Run[] = []
-      for (let after: string | undefined; rows.length < MAX_CSV_ROWS; ) {
-        const { runs, next_after } = await readPage(after)
-        rows.push(...runs)
-        if (next_after === null) break
-        after = next_after
-      }
-      saveFile('runs.csv', 'text/csv', toRunsCsv(rows))
-    },
-  })
-  return (
-    <>
-      <button type="button" className="secondary" disabled={save.isPending} onClick={() => save.mutate()}>
-        Save as CSV
-      </button>
-      {save.error && <ErrorMessage>{save.error.message}</ErrorMessage>}
-    </>
   )
 }
 
