@@ -23,7 +23,8 @@ beforeAll(async () => {
   victim = await service.onboard(SECRET_WORD)
   intruder = await service.onboard('Intruder')
   const { body } = await service.get('/openapi.json')
-  routes = listRoutes(body)
+  // A stream never ends; tower-stream.test.ts holds that another tenant hears nothing of this one's.
+  routes = listRoutes(body).filter(({ path }) => !path.endsWith('/stream'))
   await createVictimRows()
   ids = await readIds(victim.tenantId)
 })
