@@ -4,7 +4,7 @@ import { ScrollBox } from './scroll-box.tsx'
 import { type Column, TableCells, TableHead } from './table.tsx'
 
 const ROW_HEIGHT = 38
-const OVERSCAN = 12
+const OVERSCAN = 6
 
 /** A table of any length: only the rows in view are in the page, and the next ones are asked for when its end comes near. */
 export function VirtualTable<Row>({
