@@ -130,6 +130,8 @@ test('a wallet is opened and filled by a browser wallet; a run paid from it is i
     await route.fulfill({ response, json: body })
   })
   await open('account/ledger')
+  // What was read a moment ago would be shown again.
+  await page.reload()
   await page.getByRole('alert').filter({ hasText: 'The ledger does not add up' }).waitFor()
   await waitForText(page, 'of this transaction does not sum up to zero')
   await checkLooks(page, 'ledger-tampered')
