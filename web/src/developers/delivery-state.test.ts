@@ -38,8 +38,8 @@ test('failed deliveries since a time, oldest first; older pages are not read', a
     exhausted: [[delivery(6), delivery(5)], [delivery(4), delivery(1)], [delivery(0)]],
     pending: [[waiting, delivery(3, { state: 'pending', attempts: 2 })]],
   })
-  const found = await findFailedSince(readPage, Date.parse('2026-11-16T00:03:00Z'), 100)
-  expect(found.map(({ seq }) => seq)).toEqual([3, 4, 5, 6])
+  const failedDeliveries = await findFailedSince(readPage, Date.parse('2026-11-16T00:03:00Z'), 100)
+  expect(failedDeliveries.map(({ seq }) => seq)).toEqual([3, 4, 5, 6])
   expect(reads).toEqual(['exhausted 0', 'exhausted 1', 'pending 0'])
 })
 

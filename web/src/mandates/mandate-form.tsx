@@ -32,8 +32,8 @@ export function MandateForm({ initial }: { initial: MandateDraft }) {
   }
   const problemOf = (field: keyof MandateDraft) => {
     // An empty name is said by the browser when the form is sent.
-    const found = field === 'name' ? undefined : problems.find((problem) => problem.field === field)
-    return found ? { problem: `It ${found.message}` } : {}
+    const fieldProblem = field === 'name' ? undefined : problems.find((problem) => problem.field === field)
+    return fieldProblem ? { problem: `It ${fieldProblem.message}` } : {}
   }
   const text = (label: string, field: TextField, attributes: Record<string, unknown> = {}, help?: string) => (
     <Field label={label} help={help} {...problemOf(field)}>

@@ -75,8 +75,8 @@ function RuleRow({
     onChange({ ...rule, op, value: isListOperator(op) ? values : (values[0] ?? '') })
   }
   const shared = (name: string) => {
-    const found = problem(name)
-    return found ? { problem: found } : {}
+    const fieldProblem = problem(name)
+    return fieldProblem ? { problem: fieldProblem } : {}
   }
   return (
     <div className="filters rule-row">

@@ -130,13 +130,13 @@ function checkBranches(
   errors: SchemaError[],
 ): void {
   const attempts = branches.map((branch) => {
-    const found: SchemaError[] = []
-    check(schemas, branch, value, path, found)
-    return { branch: resolveSchema(schemas, branch), found }
+    const branchErrors: SchemaError[] = []
+    check(schemas, branch, value, path, branchErrors)
+    return { branch: resolveSchema(schemas, branch), branchErrors }
   })
-  if (attempts.some(({ found }) => found.length === 0)) return
+  if (attempts.some(({ branchErrors }) => branchErrors.length === 0)) return
   const sameType = attempts.filter(({ branch }) => branch.type === undefined || hasType(branch.type, value))
-  if (sameType.length === 1) errors.push(...sameType[0]!.found)
+  if (sameType.length === 1) errors.push(...sameType[0]!.branchErrors)
   else
     errors.push({ path, message: `must be ${branches.map((branch) => describeType(schemas, branch)).join(' or ')}.` })
 }
