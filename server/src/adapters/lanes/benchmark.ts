@@ -26,6 +26,7 @@ export type BenchmarkDeps = {
     task: string
     output: string
     mode: 'live' | 'offline'
+    everyCheck: true
   }): Promise<{ verified: boolean; score: number }>
   taskTimeoutMs?: number
   /** Called before each task; false ends the measurement with the tasks that were done. */
@@ -121,6 +122,7 @@ async function scoreOutput(deps: BenchmarkDeps, task: BenchmarkTask, result: Ext
     task: task.task,
     output: result.output,
     mode: result.mode,
+    everyCheck: true,
   })
   const passedShare = task.checks.length > 0 ? passed / task.checks.length : 1
   return { success: passedShare === 1 && verification.verified, score: passedShare * verification.score }

@@ -4,9 +4,23 @@ import { type ReadText, splitFences } from './text.ts'
 /** An answer and its numbers, for the checks that compute again. */
 export type Answer = { text: string; numbers: readonly TextNumber[] }
 
-export const readAnswer = (output: ReadText): Answer => {
+const answers = new WeakMap<ReadText, Answer>()
+
+/** Several checks ask for it, so an output is read once, and its numbers when somebody wants them. */
+export function readAnswer(output: ReadText): Answer {
+  const known = answers.get(output)
+  if (known) return known
   const text = splitFences(output.raw).prose.trim() ? output.raw.replaceAll('**', '') : output.raw
-  return { text, numbers: readNumbers(text, { words: true }) }
+  let numbers: readonly TextNumber[] | undefined
+  const answer: Answer = {
+    text,
+    get numbers() {
+      numbers ??= readNumbers(text, { words: true })
+      return numbers
+    },
+  }
+  answers.set(output, answer)
+  return answer
 }
 
 export const shows = ({ text, numbers }: Answer, value: number, isRough = false) =>

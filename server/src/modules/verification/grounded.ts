@@ -524,7 +524,7 @@ function bindingsOf(text: string, separators: RegExp): Binding[] {
 function checkBindings(task: ReadTask, output: ReadText, source: string): Finding {
   if (task.is.translation || task.is.creative || task.code) return notApplicable
   const sourceValues = bindingsOf(source, /[.;\n,"“”]/)
-  const written = bindingsOf(output.raw, /[.;\n]/)
+  const written = sourceValues.length === 0 ? [] : bindingsOf(output.raw, /[.;\n]/)
   const conflict = written.find(({ name, noun, value }) => {
     const own = sourceValues.filter((binding) => binding.name === name && binding.noun === noun)
     const others = sourceValues.filter((binding) => binding.name !== name && binding.noun === noun)

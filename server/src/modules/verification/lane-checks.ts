@@ -21,7 +21,7 @@ export type CheckName = (typeof CHECK_NAMES)[number]
 /**
  * How much a check counts in the score, and on whose work it decides. Offline lanes write no other language, count no
  * words, say what they leave out, follow no instruction and have no secret, so what reads prose decides on a model's work
- * only; what is computed again decides on everybody's.
+ * only, and of an offline lane's work is not looked at; what is computed again decides on everybody's.
  */
 export type CheckRule = { weight: number; decides: 'always' | 'on_models' | 'never' }
 

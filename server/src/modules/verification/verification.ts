@@ -48,6 +48,8 @@ export type VerifyOutputInput = {
   task: string
   output: string
   mode: 'live' | 'offline'
+  /** Looks at an offline lane's work as at a model's, so that the scores can be compared. */
+  everyCheck?: boolean
   /** The memories put in front of the task; they count as a source. */
   context?: readonly string[]
   /** Whether the model stopped at its limit of tokens. */
@@ -105,20 +107,21 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
   const isLong = [input.task, input.output, context.join('')].some(({ length }) => length > MAX_READ)
   const task = readTask(input.agentId, cut(input.task), isLong ? [] : context)
   const output = readText(cut(input.output))
+  const readsProse = input.mode === 'live' || input.everyCheck === true
   const findings: Findings = {
     present: checkPresent(input),
     bounded: checkBounded(input.output),
-    answered: checkAnswered(task, output),
+    answered: readsProse ? checkAnswered(task, output) : notApplicable,
     work_done: checkWorkDone(input.output),
-    complete: isLong ? checkEnd(finishedEarly) : checkComplete(output, finishedEarly),
-    language: checkLanguage(task, output),
-    on_task: isLong ? notApplicable : checkSubject(task, output),
+    complete: readsProse ? (isLong ? checkEnd(finishedEarly) : checkComplete(output, finishedEarly)) : notApplicable,
+    language: readsProse ? checkLanguage(task, output) : notApplicable,
+    on_task: readsProse && !isLong ? checkSubject(task, output) : notApplicable,
     asked_for: isLong ? notApplicable : combine([checkAskedFor(task, output), checkCodeRequest(task, output)]),
     grounded: isLong ? notApplicable : checkGrounded(task, output),
     facts_used: isLong ? notApplicable : checkFactsUsed(task, output),
     recomputed: isLong ? notApplicable : combine([checkClaims(task, output), checkCode(task, output)]),
     result_right: isLong ? notApplicable : checkResult(task, output),
-    safe: checkSafe(task, output),
+    safe: readsProse ? checkSafe(task, output) : notApplicable,
     reexecution_equal: notApplicable,
   }
   return { findings, blocks: isLong ? [] : blocksToParse(task, output) }
