@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness.ts'
@@ -348,13 +349,35 @@ test('inputs with many locks share no batch with another owner, and leave one ba
   answers.push(step({ id: 1_000 }, ['light'], { owner: 'light' }))
   await turn()
   expect(calls.map(({ ids }) => ids)).toEqual([[0, 1, 2, 3, 4, 5, 6, 7], [1_000]])
+  calls[1]!.end()
+  await delay(30)
   calls[0]!.end()
   await turn()
-  // The other heavy owner has its turn.
-  expect(calls[2]!.ids).toEqual([100, 101, 102, 103, 104, 105, 106, 107])
-  for (let index = 0; index < calls.length; index += 1) {
-    calls[index]!.end()
-    await turn()
-  }
-  expect(await Promise.all(answers)).toHaveLength(81)
+  // A rest as long as the batch took, in which others go on.
+  expect(calls).toHaveLength(2)
+  answers.push(step({ id: 1_001 }, ['light'], { owner: 'light' }))
+  await turn()
+  expect(calls[2]!.ids).toEqual([1_001])
+  calls[2]!.end()
+  // Then the other heavy owner has its turn.
+  await expect.poll(() => calls[3]?.ids).toEqual([100, 101, 102, 103, 104, 105, 106, 107])
+  const timer = setInterval(() => calls.forEach(({ end }) => end()), 1)
+  expect(await Promise.all(answers)).toHaveLength(82)
+  clearInterval(timer)
+})
+
+test('the callers of a batch hear of their results in slices, and others get the event loop in between', async () => {
+  const { pool, calls, turn } = createHeldPool()
+  const step = createSteps(pool)(countAllStep)
+  const order: (number | 'other')[] = []
+  const answers = Array.from({ length: 40 }, async (_, id) => {
+    await step({ id }, [`item:${id}`])
+    if (id === 0) setImmediate(() => order.push('other'))
+    order.push(id)
+  })
+  await turn()
+  calls[0]!.end()
+  await Promise.all(answers)
+  expect(order.filter((entry) => entry !== 'other')).toEqual(Array.from({ length: 40 }, (_, id) => id))
+  expect(order.indexOf('other')).toBeLessThanOrEqual(16)
 })

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { TSchema } from 'typebox'
@@ -60,6 +61,10 @@ const TURN = 4
 const MAX_WAITING = 10_000
 /** A second batch is prepared and sent while the first one commits. */
 const MAX_BATCHES = 2
+/** A heavy batch is followed by a rest as long as it took, up to this. */
+const MAX_REST_MS = 200
+/** How many callers hear of their results before others get the event loop: what follows a result is the work of a run. */
+const SLICE = 8
 /** Batches that wait for a lock of another process at the same time; each occupies a database connection. */
 const MAX_LOCK_WAITS = 4
 
@@ -75,15 +80,26 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
   let isScheduled = false
   let batches = 0
   let heavyBatches = 0
+  /** Whether the owners of heavy inputs rest, so that they never have more than half of the database's time. */
+  let isHeavyResting = false
   let itemCount = 0
 
   const startBatches = () => {
     isScheduled = false
     while (batches < MAX_BATCHES) {
-      const batch = takeBatch(waiting, locksInUse, maxBatch, heavyBatches < MAX_BATCHES - 1)
+      const mayBeHeavy = heavyBatches < MAX_BATCHES - 1 && !isHeavyResting
+      const batch = takeBatch(waiting, locksInUse, maxBatch, mayBeHeavy)
       if (batch.length === 0) return
       void drainBatch(batch)
     }
+  }
+
+  const restHeavy = (ms: number) => {
+    isHeavyResting = true
+    setTimeout(() => {
+      isHeavyResting = false
+      startBatches()
+    }, ms)
   }
 
   const drainBatch = async (batch: WaitingItem[]) => {
@@ -92,10 +108,14 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
     if (isHeavyBatch) heavyBatches += 1
     const locks = batch.flatMap((item) => item.locks)
     for (const lock of locks) locksInUse.add(lock)
+    const startedAt = performance.now()
     await runBatch(batch, false, () => {
       for (const lock of locks) locksInUse.delete(lock)
       batches -= 1
-      if (isHeavyBatch) heavyBatches -= 1
+      if (isHeavyBatch) {
+        heavyBatches -= 1
+        restHeavy(Math.min(performance.now() - startedAt, MAX_REST_MS))
+      }
       startBatches()
     })
   }
@@ -126,7 +146,11 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
     for (const [name, count] of countSteps(batch)) metrics?.batchSize.observe({ step: name }, count)
     const outcomes = await readOutcomes(batch, wait)
     onEnd()
-    for (const settle of outcomes) settle()
+    const slice = isHeavy(batch[0]!) ? 1 : SLICE
+    for (const [index, settle] of outcomes.entries()) {
+      if (index > 0 && index % slice === 0) await nextTurn()
+      settle()
+    }
   }
 
   /** The result of each input, as a function that tells its caller. */
