@@ -61,8 +61,10 @@ const TURN = 4
 const MAX_WAITING = 10_000
 /** A second batch is prepared and sent while the first one commits. */
 const MAX_BATCHES = 2
-/** A heavy batch is followed by a rest as long as it took, up to this. */
-const MAX_REST_MS = 200
+/** While others are about, a heavy batch is followed by a rest of so many times what it took: they find most of the database free. */
+const REST = 3
+const MAX_REST_MS = 500
+const ABOUT_MS = 5_000
 /** How many callers hear of their results before others get the event loop: what follows a result is the work of a run. */
 const SLICE = 8
 /** Batches that wait for a lock of another process at the same time; each occupies a database connection. */
@@ -80,8 +82,8 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
   let isScheduled = false
   let batches = 0
   let heavyBatches = 0
-  /** Whether the owners of heavy inputs rest, so that they never have more than half of the database's time. */
   let isHeavyResting = false
+  const lastOwners = createLastOwners()
   let itemCount = 0
 
   const startBatches = () => {
@@ -114,7 +116,9 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
       batches -= 1
       if (isHeavyBatch) {
         heavyBatches -= 1
-        restHeavy(Math.min(performance.now() - startedAt, MAX_REST_MS))
+        const now = performance.now()
+        if (lastOwners.otherThan(batch[0]!.owner) > now - ABOUT_MS)
+          restHeavy(Math.min(REST * (now - startedAt), MAX_REST_MS))
       }
       startBatches()
     })
@@ -201,6 +205,7 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
         if (itemCount >= MAX_WAITING)
           return reject(unavailable('Too much work is waiting for the database; nothing was done.'))
         itemCount += 1
+        if (owner !== '') lastOwners.note(owner)
         const end =
           <Value>(settlePromise: (value: Value) => void) =>
           (value: Value) => {
@@ -223,6 +228,20 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
         if (!isScheduled) setImmediate(startBatches)
         isScheduled = true
       })
+}
+
+/** When somebody other than a given owner last had work. Two owners are enough to tell. */
+function createLastOwners() {
+  const never = { owner: '', at: Number.NEGATIVE_INFINITY }
+  let last = never
+  let other = never
+  return {
+    note(owner: string) {
+      if (owner !== last.owner) other = last
+      last = { owner, at: performance.now() }
+    },
+    otherThan: (owner: string) => (last.owner === owner ? other : last).at,
+  }
 }
 
 /** The inputs of each owner in the order of arrival; the owners in the order of turns. */
