@@ -361,7 +361,9 @@ test('inputs with many locks share no batch with another owner, and leave one ba
   calls[2]!.end()
   // Then the other heavy owner has its turn.
   await expect.poll(() => calls[3]?.ids).toEqual([100, 101, 102, 103, 104, 105, 106, 107])
-  const timer = setInterval(() => calls.forEach(({ end }) => end()), 1)
+  const timer = setInterval(() => {
+    for (const { end } of calls) end()
+  }, 1)
   expect(await Promise.all(answers)).toHaveLength(82)
   clearInterval(timer)
 })
