@@ -1,6 +1,6 @@
-import { requestedCounts, requestedLengths } from './asked-for.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import { requestedCounts, requestedLengths } from './requested-size.ts'
 import type { ReadTask } from './task.ts'
 import {
   clip,

@@ -1,0 +1,107 @@
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import type { ReadTask } from './task.ts'
+import { clip, type ReadText, splitFences } from './text.ts'
+
+const CODE_LANGUAGES: Readonly<Record<string, RegExp>> = {
+  python: /\bpython\b/i,
+  javascript: /\b(?:javascript|node\.?js|in node|js)\b/i,
+  typescript: /\b(?:typescript|\bts\b)/i,
+  rust: /\brust\b/i,
+  go: /\b(?:golang|in go\b|a go\b|go (?:function|program|code|struct))/i,
+  java: /\bjava\b(?!script)/i,
+  ruby: /\bruby\b/i,
+  php: /\bphp\b/i,
+  sql: /\bsql\b/i,
+  bash: /\b(?:bash|shell script|sh script)\b/i,
+  'c#': /\bc#|\bcsharp\b/i,
+  'c++': /\bc\+\+/i,
+  kotlin: /\bkotlin\b/i,
+  swift: /\bswift\b/i,
+  html: /\bhtml\b/i,
+  css: /\bcss\b/i,
+  yaml: /\byaml\b/i,
+}
+const TAGS: Readonly<Record<string, string>> = {
+  py: 'python',
+  python3: 'python',
+  js: 'javascript',
+  jsx: 'javascript',
+  node: 'javascript',
+  mjs: 'javascript',
+  ts: 'typescript',
+  tsx: 'typescript',
+  rs: 'rust',
+  golang: 'go',
+  rb: 'ruby',
+  sh: 'bash',
+  shell: 'bash',
+  zsh: 'bash',
+  cs: 'c#',
+  csharp: 'c#',
+  cpp: 'c++',
+  kt: 'kotlin',
+  yml: 'yaml',
+  postgresql: 'sql',
+  mysql: 'sql',
+  sqlite: 'sql',
+}
+
+/** The code is in the language that the task names, when it names one. */
+export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
+  const requestedLanguages = Object.entries(CODE_LANGUAGES)
+    .filter(([, pattern]) => pattern.test(task.request))
+    .map(([name]) => name)
+  const { blocks } = splitFences(output.raw)
+  if (requestedLanguages.length !== 1 || blocks.length === 0) return notApplicable
+  const isKin = (a: string, b: string) =>
+    a === b ||
+    (['javascript', 'typescript', 'html', 'css'].includes(a) && ['javascript', 'typescript', 'html', 'css'].includes(b))
+  const tags = blocks
+    .map((block) => TAGS[block.language] ?? (block.language || guessCodeLanguage(block.code) || ''))
+    .filter((tag) => Object.hasOwn(CODE_LANGUAGES, tag))
+  if (tags.length === 0) return notApplicable
+  return tags.some((tag) => isKin(tag, requestedLanguages[0]!)) ||
+    requestedLanguages[0] === 'sql' ||
+    requestedLanguages[0] === 'html' ||
+    (requestedLanguages[0] === 'css' && tags.includes('html'))
+    ? passed
+    : requestedLanguages[0] === 'bash' && tags.includes('yaml')
+      ? passed
+      : failed(`The code is not in ${requestedLanguages[0]}.`)
+}
+
+const guessCodeLanguage = (code: string): string | undefined =>
+  /^[ \t]{0,40}def \w{1,60}\(.{0,200}\).{0,60}:[ \t]{0,10}$/m.test(code)
+    ? 'python'
+    : /^[ \t]{0,40}(?:pub )?fn \w{1,60}/m.test(code)
+      ? 'rust'
+      : /^func \w{1,60}\(/m.test(code)
+        ? 'go'
+        : /\bfunction \w{0,60}\(|=>|\bconst \w{1,60} =/.test(code)
+          ? 'javascript'
+          : /^[ \t]{0,40}select\b/im.test(code)
+            ? 'sql'
+            : undefined
+
+/** A function that is to be recursive calls itself. */
+export function checkRecursion(task: ReadTask, output: ReadText): Finding {
+  const { blocks } = splitFences(output.raw)
+  if (!/\brecursive(?:ly)?\b|\busing recursion\b/i.test(task.request) || blocks.length === 0) return notApplicable
+  const code = blocks.map((block) => block.code).join('\n')
+  const name = /\b(?:def|function|func|fn|const|let)\s+(?:\([^)]{0,60}\)\s*)?([A-Za-z_]\w{0,60})/.exec(code)?.[1]
+  if (!name || /\bwith\s+recursive\b/i.test(code)) return notApplicable
+  return code.split(`${name}(`).length > 2 || (code.includes(`${name} =`) && code.includes(`${name}(`))
+    ? passed
+    : failed('The function does not call itself.')
+}
+
+/** The function or class that the task gives a name is in the code under that name. */
+export function checkNamed(task: ReadTask, output: ReadText): Finding {
+  const name =
+    /\b(?:function|method|class|variable|component|table|script)\s(?:called|named|that is called)\s[`"'“]?([A-Za-z_]\w{2,40})/i.exec(
+      task.request,
+    )?.[1]
+  const { blocks } = splitFences(output.raw)
+  if (!name || blocks.length === 0) return notApplicable
+  return output.raw.includes(name) ? passed : failed(`There is nothing named ${clip(name, 30)} in it.`)
+}

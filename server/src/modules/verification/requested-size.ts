@@ -1,0 +1,309 @@
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { numberOfWord } from './numbers.ts'
+import { isTableRow, readRequest, requestsJson } from './requested-form.ts'
+import type { ReadTask } from './task.ts'
+import { type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
+
+const VERBS =
+  'give|list|name|write|suggest|provide|tell|need|want|create|generate|propose|draft|find|make|identify|offer|share|recommend|pick|choose|turn this into|rewrite (?:this|it) as|summari[sz]e (?:this |it )?(?:in|as|into)|come up with|brainstorm|outline|state|show|with|in|as|nenne|gib|schreib|schreibe|liste|erzähl|donne|donne-moi|écris|cite|propose|dame|escribe|enumera|menciona|dammi|scrivi|elenca|dê|escreva|liste|geef|noem|schrijf'
+type Unit = 'items' | 'sentences' | 'lines' | 'paragraphs' | 'words' | 'rows'
+
+const UNIT_WORDS: Readonly<Record<Unit, string>> = {
+  sentences: 'sentence sentences satz sätze sätzen phrase phrases frase frases frasi zin zinnen',
+  lines: 'line lines zeile zeilen ligne lignes línea líneas linea linee linha linhas verse verses vers regel regels',
+  paragraphs:
+    'paragraph paragraphs absatz absätze paragraphe paragraphes párrafo párrafos paragrafo paragrafi parágrafos',
+  words: 'word words wort worte wörter wörtern mot mots palabra palabras parola parole palavra palavras woord woorden',
+  rows: 'row rows',
+  items:
+    'bullet bullets point points joke jokes pun puns one-liner one-liners idea ideas tip tips option options reason reasons example examples step steps question questions fact facts source sources headline headlines title titles tagline taglines slogan slogans item items entry entries pro pros con cons risk risks benefit benefits way ways thing things variant variants alternative alternatives haikus limericks phase phases tweet tweets hashtag hashtags keyword keywords advantage advantages disadvantage disadvantages difference differences cause causes theory theories argument arguments suggestion suggestions name names subject-lines rule rules goal goals habit habits quote quotes adjective adjectives synonym synonyms recommendation recommendations strategy strategies channel channels milestone milestones metric metrics kpi kpis lesson lessons takeaway takeaways finding findings objection objections feature features use-cases gründe grund ideen idee tipps witze beispiele vorschläge fragen punkte schritte vorteile nachteile namen idées raisons exemples conseils blagues avantages étapes titres ideas razones ejemplos consejos chistes pasos ventajas títulos idee ragioni esempi consigli barzellette passi vantaggi titoli ideias razões exemplos dicas piadas passos redenen ideeën tips voorbeelden',
+}
+const UNIT_OF = new Map<string, Unit>(
+  Object.entries(UNIT_WORDS).flatMap(([unit, words]) => words.split(' ').map((word) => [word, unit as Unit] as const)),
+)
+
+/** What stands in front of a count that is asked for. */
+const ORDERED = new RegExp(
+  `(?:^|[.!?:;,\\n(] ?|\\b(?:please|me|us|mir|exactly|genau|exactement|exactamente|only|just|at most|no more than|max|maximum|up to|at least|the|und|and)\\s|\\b(?:${VERBS})(?: me| us| mir| (?:the|our|my|a) [a-z]{3,12})?(?: the| a list of| exactly| only| just| your| my| top| about)? |\\b(?:list|checklist|set|series) of |\\btop ?)$`,
+)
+
+export type RequestedCount = { count: number; unit: Unit; bound: 'exactly' | 'most' | 'least' }
+
+/** "exactly 5 one-liners", "three bullets", "List five energy sources", "in two sentences". */
+export function requestedCounts(task: ReadTask): RequestedCount[] {
+  const request = task.request.toLowerCase().replaceAll('’', "'")
+  const counts: RequestedCount[] = []
+  const tokens = [...request.matchAll(/[\p{L}\d]+(?:[-'][\p{L}\d]+)*/gu)]
+    .map((match) => ({ text: match[0], start: match.index }))
+    .slice(0, 400)
+  tokens.forEach(({ text, start }, index) => {
+    const compound = /^(\p{L}+|\d{1,3})-(sentence|line|paragraph|bullet|step|point|item|word|phase|row)s?$/u.exec(text)
+    const count = readCount(compound ? compound[1]! : text)
+    if (count === undefined || count < 1 || count > 50) return
+    const before = request.slice(Math.max(0, start - 40), start)
+    if (/[\d.,:/$€£-]$/.test(before) && !/[,:] $/.test(before)) return
+    const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
+    const unit = compound ? UNIT_OF.get(compound[2]!) : unitAfter(request, tokens, index)
+    const isOrdered = ORDERED.test(before)
+    if (unit === 'words' || !isOrdered) {
+      if (!compound || unit === 'words') return
+    }
+    const bound =
+      /\b(?:at most|no more than|max(?:imum)?(?: of)?|up to|höchstens|maximal|au plus|como máximo|not more than)\s$/.test(
+        before,
+      )
+        ? 'most'
+        : /\b(?:at least|minimum(?: of)?|mindestens|au moins|al menos|almeno)\s$/.test(before)
+          ? 'least'
+          : 'exactly'
+    // "3 to 5 ideas", "two or three": a range is no count.
+    if (/^(?:to|or|bis|oder|à|ou|a|o)$/.test(after[0] ?? '') && readCount(after[1] ?? '') !== undefined) return
+    if (/(?:to|or|-|–|bis|oder|à|ou) $/.test(before)) return
+    // "five sources with one sentence each": the second count belongs to the items of the first.
+    if (
+      counts.length > 0 &&
+      (/\b(?:with|each|per|of|in|mit|je|avec|con|com)\s$/.test(before) || after.slice(0, 4).includes('each'))
+    )
+      return
+    if (unit) counts.push({ count, unit, bound })
+    else if (isListing(before, after)) counts.push({ count, unit: 'items', bound })
+  })
+  if (counts.length === 0) {
+    if (/\bhaiku\b(?!s)/.test(request) && !/\bhaikus\b/.test(request))
+      counts.push({ count: 3, unit: 'lines', bound: 'exactly' })
+    else if (/\blimerick\b(?!s)/.test(request)) counts.push({ count: 5, unit: 'lines', bound: 'exactly' })
+  }
+  return counts
+}
+
+const readCount = (text: string): number | undefined =>
+  /^\d{1,3}$/.test(text)
+    ? Number(text)
+    : text === 'one' || text === 'single'
+      ? 1
+      : text === 'null' || text === 'hundred' || text === 'zero'
+        ? undefined
+        : numberOfWord(text)
+
+/** The kind of thing that is counted: within four words, and not across a comma or a full stop. */
+function unitAfter(
+  request: string,
+  tokens: readonly { text: string; start: number }[],
+  index: number,
+): Unit | undefined {
+  const from = tokens[index]!.start + tokens[index]!.text.length
+  for (let next = index + 1; next <= index + 4 && next < tokens.length; next++) {
+    if (/[.,;:!?\n()]/.test(request.slice(from, tokens[next]!.start))) return undefined
+    const word = tokens[next]!.text
+    const unit = UNIT_OF.get(word) ?? UNIT_OF.get(word.split('-').at(-1)!)
+    if (unit) return unit
+    if (
+      /^(?:about|on|for|of|from|in|with|to|that|per|at|über|für|von|pour|sur|de|sobre|per|su|months?|years?|days?|weeks?|hours?|minutes?|people|persons?|members?|euros?|dollars?|percent|usd|eur|km|kg|users?|customers?|employees?|devs?|developers?|rooms?)$/.test(
+        word,
+      )
+    )
+      return undefined
+  }
+  return undefined
+}
+
+/** "List five renewable energy sources", "Name two seasons": the verb stands directly in front and a plural follows. */
+const isListing = (before: string, after: readonly string[]) =>
+  /(?:^|[.!?:\n] ?)(?:please )?(?:list|name|nenne|cite|nombra|menciona|enumera|elenca|noem)(?: me| mir)?(?: exactly| the| genau)? $/.test(
+    before,
+  ) && after.slice(0, 4).some((word) => word.length > 3 && /(?:s|en|er|e|i)$/.test(word))
+
+export function checkCount(task: ReadTask, output: ReadText): Finding {
+  const counts = requestedCounts(task)
+  // Two counts ("two pros, two cons", "three options with two risks each") can be nested in each other.
+  const usable = counts.filter(({ unit }) => unit !== 'words')
+  if (usable.length === 0 || requestsJson(readRequest(task)) || task.agentId.startsWith('coder')) return notApplicable
+  if (usable.length > 1 && usable.some(({ unit }) => unit === 'items')) return notApplicable
+  for (const wanted of usable) {
+    const fault = findCountFault(wanted, output)
+    if (fault) return failed(fault)
+  }
+  return passed
+}
+
+function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText): string | undefined {
+  const fits = (value: number) =>
+    bound === 'exactly' ? value === count : bound === 'most' ? value <= count : value >= count
+  const { prose } = splitFences(output.raw)
+  if (unit === 'lines') {
+    const lines = output.lines.filter((line) => !/^[#*_]/.test(line) || output.lines.length <= count)
+    if (fits(lines.length) || fits(output.lines.length)) return undefined
+    // Verses may be written in one line with slashes.
+    if (output.lines.length === 1 && fits(output.raw.split(' / ').length)) return undefined
+    return count === 1 ? undefined : `${count} lines were asked for and there are ${output.lines.length}.`
+  }
+  if (unit === 'paragraphs') {
+    // A greeting and a closing are no paragraphs.
+    const paragraphs = prose.split(/\n\s*\n/).filter((part) => wordsOf(part).length > 8).length
+    return fits(paragraphs) || Math.abs(paragraphs - count) <= 1
+      ? undefined
+      : `${count} paragraphs were asked for and there are ${paragraphs}.`
+  }
+  if (unit === 'sentences') {
+    const all = sentencesOf(prose)
+    const sentences = all.filter((sentence) => wordsOf(sentence).length > 3 && !/[,:]$/.test(sentence))
+    const low = sentences.filter((sentence) => /[.!?。！？…]["”’)]*$/u.test(sentence)).length
+    if ([low, sentences.length, all.length].some(fits)) return undefined
+    return Math.min(...[low, sentences.length].map((value) => Math.abs(value - count))) > (count > 4 ? 1 : 0)
+      ? `${count} sentences were asked for and there are ${low}.`
+      : undefined
+  }
+  if (unit === 'rows') {
+    const rows = output.lines.filter(isTableRow).filter((line) => !/^[\s|:-]+$/.test(line)).length
+    return rows === 0 || fits(rows) || fits(rows - 1) || fits(rows - 2)
+      ? undefined
+      : `${count} rows were asked for and there are ${rows - 1}.`
+  }
+  const structures = countItems(output)
+  if (structures.length === 0 || structures.some(fits)) return undefined
+  const most = Math.max(...structures)
+  return `${count} were asked for and there are ${most}.`
+}
+
+/** In how many ways the parts of an answer can be counted. Empty when it has no parts that can be told apart. */
+function countItems({ raw, lines }: ReadText): number[] {
+  const rawLines = raw.split('\n').filter((line) => line.trim())
+  const indentOf = (line: string) => line.length - line.trimStart().length
+  const numbered = rawLines.filter((line) => /^\s*(?:\*\*)?\d{1,3}[.)]\s/.test(line))
+  const bullets = rawLines.filter((line) => /^\s*[-*•–▪]\s/.test(line))
+  const labelled = new Set(
+    raw
+      .match(
+        /^[ \t*#]{0,10}(?:option|phase|step|idea|reason|tip|way|schritt|option|étape|opción|paso|joke|variant|alternative|q|question) ?\d{1,2}\b/gim,
+      )
+      ?.map((label) => label.replace(/[\s*#]/g, '').toLowerCase()),
+  ).size
+  const headings = lines.filter((line) => /^#{1,6}\s/.test(line)).length
+  const bold = lines.filter((line) => /^\*\*[^*]{1,120}\*\*/.test(line)).length
+  const top = (items: string[]) => {
+    const least = Math.min(...items.map(indentOf))
+    return items.filter((line) => indentOf(line) <= least + 1).length
+  }
+  const rows = lines.filter(isTableRow).filter((line) => !/^[\s|:-]+$/.test(line)).length
+  const counts = [
+    ...(numbered.length > 1 ? [top(numbered)] : []),
+    ...(labelled > 1 ? [labelled] : []),
+    ...(bullets.length > 1 ? [top(bullets), bullets.length] : []),
+    ...(rows > 2 ? [rows - 1, rows - 2] : []),
+  ]
+  if (counts.length === 0) {
+    // "glad, cheerful, joyful": one line of short parts.
+    const parts =
+      lines.length === 1 && !/[.!?;:]\s/.test(raw.trim())
+        ? lines[0]!.split(/,| and | und | et | y /).filter((part) => part.trim())
+        : []
+    return parts.length >= 3 && parts.every((part) => part.trim().split(/\s+/).length <= 3) ? [parts.length] : []
+  }
+  // Headings and bold leads can be the items, with lists below them.
+  return [...counts, ...(headings > 1 ? [headings, headings - 1] : []), ...(bold > 1 ? [bold, bold - 1] : [])]
+}
+
+type Bounds = { min: number; max: number; unit: 'words' | 'characters'; text: string }
+
+export function requestedLengths(request: string): Bounds[] {
+  const text = request.toLowerCase()
+  const WORDS =
+    '(?:words?|wörtern?|worte?n?|mots|palabras|parole|palavras|woorden|characters?|chars?|zeichen|caractères|caracteres|caratteri|tekens)'
+  const bounds: Bounds[] = []
+  const push = (min: number, max: number, unitText: string, raw: string) =>
+    bounds.push({ min, max, unit: /^(?:char|zeich|cara|tek)/.test(unitText) ? 'characters' : 'words', text: raw })
+  const number = '(\\d{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|fifty)'
+  const countOf = (word: string) => (/^\d/.test(word) ? Number(word) : (numberOfWord(word) ?? Number.NaN))
+  for (const [raw, low, high, unit] of text.matchAll(
+    new RegExp(`(\\d{1,5}) ?(?:-|–|to|bis|à|a) ?(\\d{1,5})[ -](${WORDS})`, 'g'),
+  ))
+    push(Number(low), Number(high), unit!, raw)
+  if (bounds.length > 0) return bounds
+  for (const [raw, bound, value, unit] of text.matchAll(
+    new RegExp(
+      `\\b(under|below|within|at most|no more than|not more than|max\\.?|maximum|maximum of|up to|fewer than|less than|höchstens|maximal|unter|au plus|maximum de|como máximo|máximo|massimo|no máximo|maximaal|at least|minimum|mindestens|au moins|al menos|almeno|more than|exactly|genau|exactement|exactamente|about|around|roughly|approximately|approx\\.?|circa|ca\\.?|etwa|rund|environ|unas?|in|of|keep it to|limit:?)\\s${number}[ -](${WORDS})`,
+      'g',
+    ),
+  )) {
+    const count = countOf(value!)
+    if (
+      /^(?:under|below|within|at most|no more|not more|max|up to|fewer|less|höchstens|maximal|unter|au plus|como máximo|máximo|massimo|no máximo|maximaal|keep|limit)/.test(
+        bound!,
+      )
+    )
+      push(0, count, unit!, raw)
+    else if (/^(?:at least|min|mindestens|au moins|al menos|almeno|more than)/.test(bound!))
+      push(count, Number.POSITIVE_INFINITY, unit!, raw)
+    else if (/^(?:exactly|genau|exactement|exactamente)/.test(bound!)) push(count, count, unit!, raw)
+    else push(count * 0.6, count * 1.5, unit!, raw)
+  }
+  if (bounds.length > 0) return bounds
+  const maxAfter = new RegExp(
+    `${number}[ -](${WORDS})[ ,]{0,2}(?:max\\b|maximum|at most|or less|or fewer|tops|limit)`,
+  ).exec(text)
+  if (maxAfter) push(0, countOf(maxAfter[1]!), maxAfter[2]!, maxAfter[0])
+  else {
+    const plain = new RegExp(`(?:^|[^\\d.,-])(\\d{2,5})[ -](${WORDS})(?=[\\s.,;:!?)]|$)`).exec(text)
+    if (plain) push(Number(plain[1]) * 0.6, Number(plain[1]) * 1.5, plain[2]!, plain[0])
+  }
+  if (
+    bounds.length === 0 &&
+    /\b(?:one|a single|in one|1) word\b|\bone-word\b|\beinem wort\b|\bun (?:seul )?mot\b(?! (?:de|d'|pour|à|aux?)\b)|\buna (?:sola )?palabra\b/.test(
+      text,
+    )
+  )
+    push(1, 2, 'words', 'one word')
+  return bounds
+}
+
+export function checkLength(task: ReadTask, output: ReadText): Finding {
+  if (
+    task.agentId.startsWith('coder') ||
+    /\b(?:outline|titles?|headlines?|plan|structure|gliederung|ideas?)\b/i.test(task.request)
+  )
+    return notApplicable
+  const lengths = requestedLengths(task.request)
+  if (lengths.length === 0) return notApplicable
+  const { min, max, unit } = lengths[0]!
+  if (!(max > 0)) return notApplicable
+  const words = output.raw.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+  const size = unit === 'words' ? words : output.raw.trim().length
+  // People count words differently, and a greeting and a title may be meant or not.
+  const slack = unit === 'words' ? Math.max(1, max * 0.15) : Math.max(2, max * 0.02)
+  if (unit === 'words' && /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Thai}/u.test(output.raw)) return notApplicable
+  if (size > max + (min === max ? Math.max(1, max * 0.1) : slack))
+    return failed(`At most ${Math.round(max)} ${unit} were asked for and there are ${size}.`)
+  if (size < min - Math.max(1, min * 0.15))
+    return failed(`At least ${Math.round(min)} ${unit} were asked for and there are ${size}.`)
+  return passed
+}
+
+/** "Exactly 5 names, one per line, nothing else". */
+export function checkOnePerLine(task: ReadTask, output: ReadText): Finding {
+  if (!/\bone (?:\w{1,12} )?(?:per|a|on each) line\b|\beach on (?:a|its own) (?:new )?line\b/i.test(task.request))
+    return notApplicable
+  const [wanted] = requestedCounts(task).filter(({ unit }) => unit === 'items')
+  if (!wanted || output.lines.length < 2 || !/\bnothing else\b|\bexactly\b|\bonly\b/i.test(task.request))
+    return notApplicable
+  const { count, bound } = wanted
+  const lines = output.lines.length
+  const isRight = bound === 'most' ? lines <= count : bound === 'least' ? lines >= count : lines === count
+  return isRight ? passed : failed(`${count} were asked for and there are ${lines}.`)
+}
+
+/** A translation has about as many words as its text. */
+export function checkTranslationLength(task: ReadTask, output: ReadText): Finding {
+  const words = wordsOf(task.material).length
+  if (
+    !task.is.translation ||
+    words < 6 ||
+    /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Thai}]/u.test(`${task.material}${output.raw}`)
+  )
+    return notApplicable
+  const isCut = words >= 8 && /[.!?]$/.test(task.material.trim()) && /[\p{L}\p{N},]$/u.test(output.raw.trim())
+  return output.words.length * 3 < words
+    ? failed('It is much shorter than the text to be translated.')
+    : isCut
+      ? failed('It stops before the end of the text to be translated.')
+      : passed
+}

@@ -1,0 +1,171 @@
+import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { numberOfWord } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+import { clip, plainText, quotedPassages, type ReadText, sentencesOf } from './text.ts'
+
+/** Codes, figures and quoted words after "must mention", "include", "contain". */
+export function checkWanted(task: ReadTask, output: ReadText): Finding {
+  const clause =
+    /\b(?:must (?:mention|contain|include|have|say|use)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:words?|phrase|code|sentence|hashtag)|mention(?: that)?|use the words?|contain(?:s|ing)? the (?:words?|phrase)|with the (?:words?|phrase)|using the (?:words?|phrase)|muss (?:enthalten|erwähnen)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
+      task.full.raw.slice(0, 6_000),
+    )?.[1]
+  const before = WANTED_BEFORE.exec(task.full.raw.slice(0, 6_000))?.[1]
+  if (before && !` ${plainText(output.raw)} `.includes(` ${plainText(before)} `))
+    return failed(`It leaves out ${clip(before, 30)}, which the task wants in it.`)
+  const code =
+    /\b(?:give|tell|send|include|mention|state|quote|with|add|name)\b[^.\n]{0,40}?\b(?:number|code|reference|ticket|voucher|id|no\.?|nr\.?)[: ]{1,2}((?=[\w-]{0,20}\d)[A-Z][\w-]{3,20})/i.exec(
+      task.full.raw.slice(0, 2_000),
+    )?.[1]
+  if (code && /^(?:writer|support)/.test(task.agentId) && !output.raw.toLowerCase().includes(code.toLowerCase()))
+    return failed(`It leaves out ${clip(code, 30)}, which the task wants in it.`)
+  if (
+    !clause ||
+    /\b(?:without|avoid|not|never|don't)\b.{0,12}\b(?:us\w{1,3}|mention\w{0,3}|contain\w{0,3}|includ\w{1,3}|saying?)\b/i.test(
+      task.request,
+    )
+  )
+    return before || code ? passed : notApplicable
+  const part = clause.split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
+  const requirements = [
+    ...quotedPassages(part, 80).map((quote) => quote.text),
+    ...(part.match(/\b(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9-]{4,20}\b/g) ?? []),
+    ...(part.match(/#[\p{L}\d_]{2,40}/gu) ?? []),
+    ...(part.match(/\d+(?:[.,:]\d+)*/g) ?? []),
+  ].slice(0, 20)
+  if (requirements.length === 0) return notApplicable
+  const text = output.raw.toLowerCase()
+  const missing = requirements.filter((item) => !text.includes(item.toLowerCase().trim()) && !isWritten(item, output))
+  return missing.length > 0 ? failed(`It leaves out ${clip(missing[0]!, 30)}, which the task wants in it.`) : passed
+}
+
+const isWritten = (item: string, output: ReadText) => {
+  const value = Number(item.replace(/,/g, ''))
+  return (
+    Number.isFinite(value) &&
+    (output.words.some((word) => numberOfWord(word) === value) ||
+      output.raw.replace(/[,.'\s]/g, '').includes(item.replace(/[,.'\s]/g, '')))
+  )
+}
+
+export function checkForbidden(task: ReadTask, output: ReadText): Finding {
+  // What a memory says of tone and words holds for every task.
+  const request = [task.full.raw.slice(0, 6_000), ...task.context.map((memory) => memory.slice(0, 1_000))].join('\n')
+  const findings: Finding[] = []
+  if (/\b(?:no|without|avoid|don't use|do not use|ohne|sans|sin|senza|sem) (?:any )?emojis?\b/i.test(request))
+    findings.push(
+      /\p{Extended_Pictographic}/u.test(output.raw) ? failed('It has an emoji, and none was wanted.') : passed,
+    )
+  if (
+    /\b(?:no|without|avoid|don't use|do not use|never use|remove (?:all|every|the)) (?:any )?exclamation (?:marks?|points?)\b/i.test(
+      request,
+    )
+  )
+    findings.push(output.raw.includes('!') ? failed('It has an exclamation mark, and none was wanted.') : passed)
+  for (const match of request.matchAll(
+    /\b(?:without (?:using |saying |the )?(?:the )?(?:words?)?|(?:do not|don't|never|must not|avoid|not) (?:use|using|mention|mentioning|say|saying|include|including|write|contain)?(?: the)?(?: words?)?)\s?["“'‘]([^"”'’\n]{2,40})["”'’]/gi,
+  )) {
+    const word = plainText(match[1]!)
+    if (word)
+      findings.push(
+        ` ${plainText(output.raw)} `.includes(` ${word} `)
+          ? failed(`It uses ${clip(match[1]!, 30)}, which the task forbids.`)
+          : passed,
+      )
+  }
+  // "Avoid the words "a" and "b"": every quoted word of the clause.
+  const listed =
+    /\b(?:avoid|without|don't use|do not use|never use|not use|no) (?:using )?(?:the )?(?:words?|terms?|phrases?)\b(.{1,200})/i.exec(
+      request,
+    )
+  for (const { text } of listed ? quotedPassages(listed[1]!.split(/[.!?\n]/, 1)[0]!, 40) : []) {
+    const word = plainText(text)
+    if (word && ` ${plainText(output.raw)} `.includes(` ${word} `))
+      findings.push(failed(`It uses ${clip(text, 30)}, which the task forbids.`))
+  }
+  const letter = /\bwithout (?:using )?the letter ["'“]?(\p{L})\b/iu.exec(request)?.[1]
+  if (letter)
+    findings.push(
+      output.raw.toLowerCase().includes(letter.toLowerCase())
+        ? failed('It has a letter that the task forbids.')
+        : passed,
+    )
+  if (
+    /\b(?:do not|don't|never|without) (?:promis\w{1,3}|giv\w{1,3}|nam\w{1,3}|commit\w{0,4} to|mention\w{0,3}) (?:an? |any )?(?:dates?|timelines?|deadlines?)\b/i.test(
+      request,
+    )
+  )
+    findings.push(
+      /\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b|\bnext (?:week|month)\b|\bby (?:monday|tuesday|wednesday|thursday|friday)\b|\bwithin \d+ (?:days|weeks)\b/i.test(
+        output.raw,
+      )
+        ? failed('It names a date, and none was wanted.')
+        : passed,
+    )
+  return combine(findings)
+}
+
+/** "has to be in it", "must occur": the quoted word stands in front of the verb. */
+const WANTED_BEFORE =
+  /["“'‘]([^"”'’\n]{2,40})["”'’](?: and [^.]{1,40})? (?:has|have|must|needs?|should) (?:to )?(?:be in|occur|appear|be (?:used|mentioned|included))/i
+
+/** "Acrostic on the word FROG": the lines begin with its letters. */
+export function checkAcrostic(task: ReadTask, output: ReadText): Finding {
+  const word =
+    /\bacrostic\b[^\n]{0,40}?(?:\b(?:word|name|on|of|for|from)\b\s["“'‘]?(?:the (?:word|name) )?["“'‘]?)([A-Z]{2,15}|\p{L}{2,15})\b/iu.exec(
+      task.request,
+    )?.[1]
+  const lines = output.lines.map((line) => line.replace(/^[^\p{L}]+/u, '')).filter(Boolean)
+  if (!word || /^(?:the|word|name|a|my|funny)$/i.test(word) || lines.length < 2) return notApplicable
+  const initials = lines.map((line) => line[0]!.toLowerCase()).join('')
+  return initials.includes(word.toLowerCase()) ? passed : failed('Its lines do not begin with the letters of the word.')
+}
+
+/** "Remove every exclamation mark": the mark is gone. */
+export function checkRemoval(task: ReadTask, output: ReadText): Finding {
+  const mark =
+    /\b(?:remove|delete|strip|drop|take out) (?:all|every|the|any)(?: of)?(?: the)? (exclamation (?:marks?|points?)|question marks?|commas?|emojis?|digits?|numbers?|hyphens?|semicolons?|quotation marks?|spaces?|vowels?)\b/i.exec(
+      task.request,
+    )?.[1]
+  if (!mark || task.code || task.agentId.startsWith('coder')) return notApplicable
+  const patterns: readonly (readonly [RegExp, RegExp])[] = [
+    [/^exclamation/i, /!/],
+    [/^question/i, /\?/],
+    [/^comma/i, /,/],
+    [/^emoji/i, /\p{Extended_Pictographic}/u],
+    [/^(?:digit|number)/i, /\d/],
+    [/^hyphen/i, /-/],
+    [/^semicolon/i, /;/],
+    [/^quotation/i, /["“”]/],
+    [/^vowel/i, /[aeiou]/i],
+  ]
+  const pattern = patterns.find(([name]) => name.test(mark))?.[1]
+  if (!pattern || sentencesOf(output.raw).some((sentence) => /^(?:here|i (?:removed|have)|removed)\b/i.test(sentence)))
+    return notApplicable
+  return pattern.test(output.raw) ? failed('It still has what was to be removed.') : passed
+}
+
+/** "Compare squash, badminton and table tennis": every one of them is in the answer. */
+export function checkAllCovered(task: ReadTask, output: ReadText): Finding {
+  const list =
+    /^\W{0,3}(?:compare|contrast|comparison of|rank|vergleiche|compara|compare[rz]?)\s([\p{L}][\p{L} '-]{1,30}(?:, [\p{L}][\p{L} '-]{1,30}){0,5},? (?:and|vs\.?|versus|with|or|und|et|y) [\p{L}][\p{L} '-]{1,24})(?=[:,.?(]|$| by | in | for | as | on | to | \()/iu.exec(
+      task.request.trim(),
+    )?.[1]
+  if (!list) return notApplicable
+  const items = list
+    .split(/, | and | vs\.? | versus | with | or | und | et | y /)
+    .map((item) =>
+      item
+        .replace(/^(?:and|the|our|a) /, '')
+        .trim()
+        .toLowerCase(),
+    )
+    .filter((item) => item.length > 2)
+  if (items.length < 2 || items.length > 7 || items.some((item) => item.split(' ').length > 3)) return notApplicable
+  const text = output.raw.toLowerCase()
+  const isNamed = (item: string) =>
+    text.includes(item.slice(0, Math.max(4, item.length - 2))) ||
+    text.includes(item.split(' ').at(-1)!.slice(0, 5)) ||
+    text.includes(item.split(' ')[0]!.slice(0, 5))
+  const missing = items.filter((item) => !isNamed(item))
+  return missing.length > 0 ? failed(`It leaves out ${clip(missing[0]!, 30)}.`) : passed
+}
