@@ -150,7 +150,9 @@ const withoutComments = (code: string) => cutLinesAt(code, '#', '//')
 function checkUnchanged(task: ReadTask, output: ReadText): Finding {
   if (!task.code || !task.is.fix) return notApplicable
   const { blocks } = splitFences(output.raw)
-  const compact = (code: string) => withoutComments(code).replace(/\s+/g, '')
+  // In YAML and Python the indentation is part of the code.
+  const isIndented = /\b(?:yaml|yml|python|indent\w{0,6}|makefile)\b/i.test(task.full.raw)
+  const compact = (code: string) => withoutComments(code).replace(isIndented ? /[^\S\n]+$/gm : /\s+/g, '')
   const taskText = compact(task.full.raw)
   const mended = blocks.map((block) => compact(block.code)).filter((code) => code.length > 20)
   if (mended.length === 0) return notApplicable

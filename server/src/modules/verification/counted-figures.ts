@@ -80,7 +80,9 @@ export function checkSpread(task: ReadTask, answer: Answer): Finding {
     ({ values: [value] }) => !signed.some((given) => Math.abs(given) === Math.abs(value!)),
   )
   if (claims.length === 0) return notApplicable
-  return claims.some((number) => expected.some((value) => standsFor(number, value)))
+  // "They range from 6 to 23" names both ends.
+  const namesEnds = sets.some((values) => shows(answer, Math.min(...values)) && shows(answer, Math.max(...values)))
+  return namesEnds || claims.some((number) => expected.some((value) => standsFor(number, value)))
     ? passed
     : failed('The difference is not right.')
 }

@@ -64,7 +64,9 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
     ...(/kwh|kw\b|ml\b|gram|\bg\b|\bm\b|litre|cent|¢|mb\b|gb\b/i.test(text) ? [1_000, 100] : []),
     ...(/quarter/i.test(text) ? [4, 3] : []),
     ...(/dozen/i.test(text) ? [12] : []),
+    1,
     2,
+    100,
   ]
   // Of two figures alone nearly every number follows in two steps.
   const twice =
@@ -75,11 +77,14 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
   const computed: number[] = []
   const totals = datasetsOf(task).flatMap((values) => [sumOf(values), sumOf(values) / values.length])
   // What follows from small figures of the answer ("8 legs each") and from what was found to follow, in any order.
-  for (const { values } of answer.numbers) if (Math.abs(values[0]!) < SMALL) derivedValues.push(Math.abs(values[0]!))
+  for (const number of answer.numbers)
+    if (Math.abs(number.values[0]!) < SMALL || isRoughIn(answer.text, number))
+      derivedValues.push(Math.abs(number.values[0]!))
+  const sharesOfTotals = totals.flatMap((total) => base.map((value) => (100 * value) / total))
   let open = candidates
   while (open.length > 0) {
     const once = combinations(derivedValues.slice(0, MAX_SEEN), derivedValues.slice(0, MAX_SEEN))
-    const lists = [once, twice, totals, windowSums(computed)]
+    const lists = [once, twice, totals, sharesOfTotals, windowSums(computed)]
     const isOpen = (number: TextNumber) =>
       !lists.some((values) => values.some((value) => standsFor(number, value) || isPercentOf(number, value)))
     const left = open.filter(isOpen)
@@ -137,8 +142,9 @@ function combineTwice(
 ): number[] {
   const once = [...new Set(combinations(base, others).map((value) => Math.round(value * 1e6) / 1e6))]
   const all = taskNumbers.map(({ values }) => values[0]!)
+  const figures = taskNumbers.filter(({ isWord }) => !isWord).map(({ values }) => values[0]!)
   const products: number[] = []
-  for (let i = 0; i + 1 < all.length; i += 2) products.push(all[i]! * all[i + 1]!)
+  for (let i = 0; i + 1 < figures.length; i += 2) products.push(figures[i]! * figures[i + 1]!)
   spendSteps(once.length * others.length * 8)
   const twice = [...once, sumOf(all), sumOf(all) / Math.max(1, all.length), sumOf(products), sumOf(all.slice(1))]
   for (const a of once)

@@ -83,11 +83,11 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
   if (figures.length === 0 || written.length === 0) return notApplicable
   const isGiven = (number: TextNumber) =>
     sourceParts.some((other) => other.values.some((value) => standsFor(number, value, isRoughIn(text, number))))
-  const values = sourceParts.slice(0, 24).map(({ values: [value] }) => value!)
+  const values = sourceParts.flatMap((number) => number.values).slice(0, 24)
   // A text that is retold has shares of its own at most; sums and differences would be other figures.
   const isRetold = isStrict && !/\b(?:difference|total|sum|together|how (?:much|many) more)\b/i.test(task.request)
   const isDerived = (number: TextNumber) =>
-    (!isRetold || number.isPercent || COMPARED.test(text.slice(Math.max(0, number.start - 24), number.end + 24))) &&
+    (!isRetold || number.isPercent || isRoughIn(text, number) || COMPARED.test(text.slice(Math.max(0, number.start - 24), number.end + 24))) &&
     follows(number, values, text)
   const specified = new Set([
     ...requestedCounts(task).map(({ count }) => count),
@@ -155,6 +155,7 @@ function follows(number: TextNumber, values: readonly number[], text: string): b
     for (const b of values) {
       if (a === b) continue
       if (fits(a + b) || fits(a - b) || fits(a * b)) return true
+      if (b > 0 && b < 100 && (fits((a * b) / 100) || fits(a * (1 - b / 100)) || fits(a * (1 + b / 100)))) return true
       if (b && number.isPercent && (fits((100 * a) / b) || fits((100 * (a - b)) / b))) return true
       if (b && Number.isInteger(a / b) && fits(a / b)) return true
     }
@@ -466,9 +467,16 @@ export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
   return isMissed ? failed(`${used} of the ${facts.length} facts that the task gives are in it.`) : passed
 }
 
+/** Of the rules that a task gives, an answer needs those that fit its case only. */
+const withoutRules = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => !/^\W{0,4}(?:our )?(?:\w{1,16} )?(?:polic(?:y|ies)|rules?|terms|guidelines|faq|regeln?|conditions)\b[^:\n]{0,30}:/i.test(line))
+    .join('\n')
+
 /** Figures, codes, days, months and names of the task; not how long or how many it wants. */
 function hardFacts(task: ReadTask): string[] {
-  const text = task.full.raw
+  const text = withoutRules(task.full.raw)
   const facts = new Set<string>()
   const lengths = requestedLengths(text).flatMap(({ text: spec }) => spec.match(/\d+/g) ?? [])
   const counts = new Set([...requestedCounts(task).map(({ count }) => String(count)), ...lengths])
@@ -491,7 +499,7 @@ function hardFacts(task: ReadTask): string[] {
 type Binding = { name: string; noun: string; value: number }
 
 const BINDING_STOP = new Set(
-  'the and for with has have had was were are is its his her of to in on at by from will would can only just about over than more less who which that this a an as it they he she not no costs cost'.split(
+  'the and for with has have had was were are is its his her of to in on at by from will would can only just about over than more less who which that this a an as it they he she not no costs cost since until between desde hasta las los del para por con hacia der die das den dem und mit bis von vom zum zur seit ab uhr les des depuis jusqu pour avec entre'.split(
     ' ',
   ),
 )

@@ -118,12 +118,11 @@ export const numberOfWord = (word: string): number | undefined =>
 export function readNumbers(text: string, { words = false } = {}): TextNumber[] {
   spendSteps(text.length * 2)
   const numbers: TextNumber[] = []
-  for (const match of text.matchAll(DIGITS)) {
+  for (const { digits, start } of [...text.matchAll(DIGITS)].flatMap(separateFigures)) {
     if (numbers.length >= MAX_NUMBERS) break
-    const start = match.index
-    const end = start + match[0].length
+    const end = start + digits.length
     const isNegative = /[-−–]/.test(text[start - 1] ?? '') && !/[\p{L}\p{N}.,)\]%]/u.test(text[start - 2] ?? ' ')
-    const values = parseNumber(match[0])
+    const values = parseNumber(digits)
     if (values.length === 0) continue
     const scale = scaleAfter(text, end)
     numbers.push({
@@ -131,10 +130,10 @@ export function readNumbers(text: string, { words = false } = {}): TextNumber[] 
         scale === 1
           ? values.map((value) => (isNegative ? -value : value))
           : [...values.map((value) => value * scale), ...values],
-      text: match[0],
+      text: digits,
       start,
       end,
-      decimals: scale === 1 ? decimalsOf(match[0]) : 0,
+      decimals: scale === 1 ? decimalsOf(digits) : 0,
       isPercent: /^\s{0,2}(?:%|percent\b|per cent\b|Prozent\b|por ciento\b|pour cent\b)/i.test(
         text.slice(end, end + 12),
       ),
@@ -143,6 +142,22 @@ export function readNumbers(text: string, { words = false } = {}): TextNumber[] 
   }
   if (words) numbers.push(...readNumberWords(text))
   return numbers.sort((a, b) => a.start - b.start)
+}
+
+/** "EC2,4120.50" and "4,8,15" are figures in a row, not one with marks for thousands. */
+function separateFigures({ 0: digits, index }: RegExpExecArray): { digits: string; start: number }[] {
+  const parts = digits.split(',')
+  const isOne =
+    parts.length === 1 ||
+    (parts.length === 2 && !parts[1]!.includes('.') && !(parts[0]!.includes('.') && parts[1]!.length === 3)) ||
+    parts.slice(1).every((part) => /^\d{3}(?:\.\d+)?$/.test(part))
+  if (isOne) return [{ digits, start: index }]
+  let start = index
+  return parts.map((part) => {
+    const figure = { digits: part, start }
+    start += part.length + 1
+    return figure
+  })
 }
 
 function readNumberWords(text: string): TextNumber[] {

@@ -59,6 +59,8 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     // "3 to 5 ideas", "two or three": a range is no count.
     if (/^(?:to|or|bis|oder|à|ou|a|o)$/.test(after[0] ?? '') && readCount(after[1] ?? '') !== undefined) return
     if (/(?:to|or|-|–|bis|oder|à|ou) $/.test(before)) return
+    // "One bullet per task": as many as there are tasks.
+    if (after.slice(0, 3).some((word) => /^(?:per|each|every|pro|je|por|par)$/.test(word))) return
     // "five sources with one sentence each": the second count belongs to the items of the first.
     if (
       counts.length > 0 &&
@@ -219,7 +221,7 @@ export function requestedLengths(request: string): Bounds[] {
   ))
     push(Number(low), Number(high), unit!, raw)
   if (bounds.length > 0) return bounds
-  for (const [raw, bound, value, unit] of text.matchAll(
+  for (const [raw, bound, value, unit] of text.replaceAll(/<=? ?|≤ ?/g, ' at most ').matchAll(
     new RegExp(
       `\\b(under|below|within|at most|no more than|not more than|max\\.?|maximum|maximum of|up to|fewer than|less than|höchstens|maximal|unter|au plus|maximum de|como máximo|máximo|massimo|no máximo|maximaal|at least|minimum|mindestens|au moins|al menos|almeno|more than|exactly|genau|exactement|exactamente|about|around|roughly|approximately|approx\\.?|circa|ca\\.?|etwa|rund|environ|unas?|in|of|keep it to|limit:?)\\s${number}[ -](${WORDS})`,
       'g',
@@ -250,7 +252,9 @@ export function requestedLengths(request: string): Bounds[] {
     bounds.length === 0 &&
     /\b(?:one|a single|in one|1) word\b|\bone-word\b|\beinem wort\b|\bun (?:seul )?mot\b(?! (?:de|d'|pour|à|aux?)\b)|\buna (?:sola )?palabra\b/.test(
       text,
-    )
+    ) &&
+    // "One word and the reason".
+    !/\bword(?: answer)?(?:\s?\+|,? (?:and|plus|with|then|followed))/.test(text)
   )
     push(1, 2, 'words', 'one word')
   return bounds
@@ -269,6 +273,8 @@ export function checkLength(task: ReadTask, output: ReadText): Finding {
   const words = output.raw.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
   const size = unit === 'words' ? words : output.raw.trim().length
   // People count words differently, and a greeting and a title may be meant or not.
+  const isEach = EACH.test(task.request)
+  if (isEach) return checkEachLength(output, max, unit)
   const slack = unit === 'words' ? Math.max(1, max * 0.15) : Math.max(2, max * 0.02)
   if (unit === 'words' && /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Thai}/u.test(output.raw)) return notApplicable
   if (size > max + (min === max ? Math.max(1, max * 0.1) : slack))
@@ -290,6 +296,24 @@ export function checkOnePerLine(task: ReadTask, output: ReadText): Finding {
   const isRight = bound === 'most' ? lines <= count : bound === 'least' ? lines >= count : lines === count
   return isRight ? passed : failed(`${count} were asked for and there are ${lines}.`)
 }
+
+const EACH = /\b(?:words?|characters?|chars?) (?:max )?(?:each|per \p{L}{3,12})\b|\beach (?:\w{1,12} )?(?:under|at most|max\.?|no more than|up to|within)\b/iu
+
+/** "Three variants of at most 40 characters each": no line without its number is longer. */
+function checkEachLength(output: ReadText, max: number, unit: 'words' | 'characters'): Finding {
+  const items = output.lines.filter((line) => ITEM_MARK.test(line))
+  const sizes = (items.length > 1 ? items : output.lines).map((line) => {
+    const text = line.replace(ITEM_MARK, '').replace(/^\*\*[^*]{1,60}\*\*:?\s?/, '').replaceAll(/["“”*]/g, '').trim()
+    return unit === 'words' ? wordsOf(text).length : text.length
+  })
+  if (items.length < 2) return notApplicable
+  const longest = Math.max(...sizes)
+  return longest > max * (unit === 'words' ? 1.15 : 1) + 1
+    ? failed(`At most ${Math.round(max)} ${unit} each were asked for and one has ${longest}.`)
+    : passed
+}
+
+const ITEM_MARK = /^(?:[-*•–▪◦]|\d{1,3}[.)])\s{1,8}/
 
 /** A translation has about as many words as its text. */
 export function checkTranslationLength(task: ReadTask, output: ReadText): Finding {

@@ -301,7 +301,7 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
   if (
     statistics.length === 0 ||
     task.code ||
-    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|per \d+|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
+    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
     task.is.creative ||
