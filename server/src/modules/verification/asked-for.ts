@@ -1,9 +1,11 @@
 import { combine, type Finding, notApplicable } from './finding.ts'
 import { checkCodeLanguage, checkNamed, checkRecursion } from './requested-code.ts'
+import { checkDetails } from './requested-details.ts'
 import { checkCase, checkFormats, checkJson, checkList, checkTable } from './requested-form.ts'
 import { checkLabel, checkOneOf, checkYesNo } from './requested-label.ts'
 import { checkCount, checkLength, checkOnePerLine, checkTranslationLength } from './requested-size.ts'
 import { checkAcrostic, checkAllCovered, checkForbidden, checkRemoval, checkWanted } from './requested-words.ts'
+import { checkRequiredPoints } from './required-points.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
 
@@ -33,4 +35,6 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkRemoval(task, output),
         checkOnePerLine(task, output),
         checkAllCovered(task, output),
+        checkRequiredPoints(task, output),
+        checkDetails(task, output),
       ])

@@ -16,6 +16,7 @@ export const checkCalendar = (task: ReadTask, answer: Answer): Finding =>
         checkDateShift(task, answer),
         checkTimeShift(task, answer),
         checkAge(task, answer),
+        checkNights(task, answer),
       ])
 
 const DAY = 86_400_000
@@ -213,8 +214,9 @@ function durationsOf(text: string): number[] {
 function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 600)
   const times = timesOf(text)
-  const zones = [...text.matchAll(/\b(?:UTC|GMT)\s?([+-−])\s?(\d{1,2})(?::?(\d{2}))?/gi)].map(
-    ([, sign, hours, minutes = '0']) => (sign === '+' ? 1 : -1) * (Number(hours) * 60 + Number(minutes)),
+  // UTC alone is the zone of zero hours.
+  const zones = [...text.matchAll(/\b(?:UTC|GMT)\b(?:\s?([+−-])\s?(\d{1,2})(?::?(\d{2}))?)?/gi)].map(
+    ([, sign, hours = '0', minutes = '0']) => (sign === '+' ? 1 : -1) * (Number(hours) * 60 + Number(minutes)),
   )
   const written = timesOf(answer.text).filter((time) => !times.includes(time))
   if (times.length === 1 && zones.length === 2) {
@@ -256,13 +258,24 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   return notApplicable
 }
 
+/** "14–21 August" are seven nights. */
+function checkNights(task: ReadTask, answer: Answer): Finding {
+  const range = /\b(\d{1,2})(?:st|nd|rd|th|\.)?\s?(?:-|–|to|until|bis)\s?(\d{1,2})(?:st|nd|rd|th|\.)?\s(\p{L}{3,10})/u.exec(task.full.raw.slice(0, 1_500))
+  const claimed = /\b(\d{1,2}|\p{L}{3,6}) (?:nights?|nächte|nuits|noches|notti)\b/iu.exec(answer.text)?.[1]
+  const nights = claimed ? countOf(claimed.toLowerCase()) : undefined
+  if (!range || nights === undefined || MONTH_OF.get(range[3]!.toLowerCase()) === undefined) return notApplicable
+  if (/\bnights?\b.{0,20}\d|\d.{0,12}\bnights?\b/i.test(task.full.raw)) return notApplicable
+  return nights === Number(range[2]) - Number(range[1]) ? passed : failed('The number of nights is not right.')
+}
+
 /** "Born in 1984, it is 2024: her age". */
 function checkAge(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 600)
-  if (!/\b(?:born|founded|since|opened|established|geboren|gegründet|né|née|nacid[oa])\b/i.test(text))
+  const isSpan = /\bhow (?:many years|long)\b/i.test(task.request) && /\b(?:from|between) \d{4} (?:until|till|to|and)\b/i.test(text)
+  if (!isSpan && !/\b(?:born|founded|since|opened|established|geboren|gegründet|né|née|nacid[oa])\b/i.test(text))
     return notApplicable
   if (!/\b(?:age|old|anniversary|years?|turns?|birthday|alter|jubiläum|âge|edad)\b/i.test(text)) return notApplicable
-  const years = [...new Set(text.match(/\b(?:1[89]|20)\d\d\b/g) ?? [])].map(Number)
+  const years = [...new Set(text.match(/\b(?:1[5-9]|20)\d\d\b/g) ?? [])].map(Number)
   if (years.length !== 2) return notApplicable
   const age = Math.abs(years[0]! - years[1]!)
   const written = answer.numbers.filter(

@@ -74,8 +74,12 @@ export function checkSeries(task: ReadTask, { numbers }: Answer): Finding {
   return failed('A number of the series is not right.')
 }
 
-const longestOf = (task: ReadTask): number[] =>
-  datasetsOf(task).reduce<number[]>((best, values) => (values.length > best.length ? values : best), [])
+/** The longest list of figures; years that label them are left out. */
+const longestOf = (task: ReadTask): number[] => {
+  const isYear = (value: number) => Number.isInteger(value) && value >= 1900 && value < 2100
+  const sets = datasetsOf(task).map((values) => (values.every(isYear) ? values : values.filter((value) => !isYear(value))))
+  return sets.reduce<number[]>((best, values) => (values.length > best.length ? values : best), [])
+}
 
 /** "500, 470, 440, 410: what comes next?" where all steps, or all quotients, are the same. */
 export function checkNext(task: ReadTask, answer: Answer): Finding {

@@ -1,6 +1,7 @@
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers } from './numbers.ts'
 import type { ReadTask } from './task.ts'
+import { answerRows, recordsOf } from './records.ts'
 import type { ReadText } from './text.ts'
 
 type LabelledValue = { label: string; value: number }
@@ -35,9 +36,9 @@ export function labelledValues(text: string): LabelledValue[] {
 }
 
 const DESCENDING =
-  /\b(?:descending|highest first|largest first|biggest first|best first|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|absteigend)\b/i
+  /\b(?:descending|highest first|largest first|biggest first|best first|desc|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|absteigend)\b/i
 const ASCENDING =
-  /\b(?:ascending|lowest first|smallest first|cheapest first|fastest first|low(?:est)? to high(?:est)?|oldest first|earliest first|chronological(?:ly)?(?: order)?|shortest first|aufsteigend|from (?:low|small|cheap)\w{0,4})\b/i
+  /\b(?:ascending|lowest first|(?<!name )asc|smallest first|cheapest first|fastest first|low(?:est)? to high(?:est)?|oldest first|earliest first|chronological(?:ly)?(?: order)?|shortest first|aufsteigend|from (?:low|small|cheap)\w{0,4})\b/i
 
 /** "Sort by revenue, highest first": the labels stand in the order of their figures. */
 export function checkOrder(task: ReadTask, output: ReadText): Finding {
@@ -60,6 +61,32 @@ export function checkOrder(task: ReadTask, output: ReadText): Finding {
     ({ value }, i) => i === 0 || (isDescending ? value <= placed[i - 1]!.value : value >= placed[i - 1]!.value),
   )
   return isSorted ? passed : failed('It is not in the order asked for.')
+}
+
+/** "By payback time, shortest first": the figure that the answer itself puts beside each name rises or falls through its rows. */
+export function checkShownOrder(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 800)
+  const isDescending = DESCENDING.test(request)
+  if (!/\b(?:sort\w{0,3}|rank\w{0,3}|order\w{0,3})\b/i.test(request) || isDescending === ASCENDING.test(request) || task.code)
+    return notApplicable
+  const records = recordsOf(task.full.raw)
+  const names = new Set<string>()
+  const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))]).filter(
+    ({ name }) => !names.has(name) && names.add(name),
+  )
+  const width = rows[0]?.numbers.length ?? 0
+  if (rows.length < 3 || rows.length !== new Set(records.map(({ name }) => name)).size) return notApplicable
+  if (rows.some(({ numbers }) => numbers.length !== width) || width > 4) return notApplicable
+  const columns = Array.from({ length: width }, (_, column) => rows.map(({ numbers }) => numbers[column]!.values[0]!))
+  const isSorted = (values: readonly number[]) =>
+    values.every((value, i) => i === 0 || (isDescending ? value <= values[i - 1]! : value >= values[i - 1]!))
+  const sorted = columns.find(isSorted)
+  if (!sorted) return failed('It is not in the order asked for.')
+  const isByNameNext = /\bthen (?:by )?(?:the )?names?\b(?! desc)|\bties? (?:by|alphabetical\w{0,2})/i.test(request)
+  const isTieWrong = rows.some(
+    ({ name }, i) => i > 0 && sorted[i] === sorted[i - 1] && name.localeCompare(rows[i - 1]!.name, 'en') < 0,
+  )
+  return isByNameNext && isTieWrong ? failed('Equal figures are not in the order asked for.') : passed
 }
 
 /** The first place of a label as a word of its own. */

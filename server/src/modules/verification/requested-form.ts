@@ -75,14 +75,14 @@ export function checkTable(task: ReadTask, output: ReadText): Finding {
   )
     return notApplicable
   const rows = output.lines.filter((line) => isTableRow(line) || /\t/.test(line)).length
-  return rows >= 2 || /<table/i.test(output.raw) || isCsv(output)
+  return rows >= 2 || /<table/i.test(output.raw) || (isCsv(output) && !/\bmarkdown\b/.test(request))
     ? passed
     : failed('A table was asked for and there is none.')
 }
 
 const isCsv = ({ lines }: ReadText) =>
   lines.length >= 2 &&
-  lines.every((line) => /[,;]/.test(line)) &&
+  lines.every((line) => /[,;]/.test(line) && !/[.!?]$/.test(line)) &&
   new Set(lines.map((line) => line.split(/[,;]/).length)).size === 1
 
 const ITEM = /^(?:[-*•–▪◦]|\d{1,3}[.)]|[a-z][.)])\s{1,8}\S/

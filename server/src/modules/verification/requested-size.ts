@@ -119,7 +119,7 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   const counts = requestedCounts(task)
   // Two counts ("two pros, two cons", "three options with two risks each") can be nested in each other.
   const usable = counts.filter(({ unit }) => unit !== 'words')
-  if (usable.length === 0 || requestsJson(readRequest(task)) || task.agentId.startsWith('coder')) return notApplicable
+  if (usable.length === 0 || requestsJson(readRequest(task)) || hasCode(task, output)) return notApplicable
   if (usable.length > 1 && usable.some(({ unit }) => unit === 'items')) return notApplicable
   for (const wanted of usable) {
     const fault = findCountFault(wanted, output)
@@ -127,6 +127,10 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   }
   return passed
 }
+
+/** Lines of code are no items. */
+const hasCode = (task: ReadTask, output: ReadText) =>
+  task.agentId.startsWith('coder') && (task.code !== '' || output.raw.includes('```') || !/\bexactly\b/i.test(task.request))
 
 function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText): string | undefined {
   const fits = (value: number) =>

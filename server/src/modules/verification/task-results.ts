@@ -4,9 +4,12 @@ import { checkCalendar } from './calendar.ts'
 import { datasetsOf } from './datasets.ts'
 import { checkDerived } from './derived-figures.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { checkGivenRates } from './given-rates.ts'
+import { checkListOperations, checkOccurrences } from './list-operations.ts'
+import { checkNamedFigures } from './named-figures.ts'
 import { checkNumberQuestions } from './number-questions.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
-import { checkExtremes, checkOrder, checkRatioOrder } from './ordering.ts'
+import { checkExtremes, checkOrder, checkRatioOrder, checkShownOrder } from './ordering.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf } from './text.ts'
 import { checkTextQuestions } from './text-questions.ts'
@@ -22,10 +25,15 @@ export const checkResult = (task: ReadTask, output: ReadText): Finding => {
     checkStatistics(task, answer),
     checkExtremes(task, output),
     checkOrder(task, output),
+    checkShownOrder(task, output),
     checkRatioOrder(task, output),
     checkSplit(task, output),
+    checkNamedFigures(task, output),
+    checkGivenRates(task, answer),
     checkDerived(task, answer),
     checkTextQuestions(task, output),
+    checkListOperations(task, output),
+    checkOccurrences(task, output),
     checkNumberQuestions(task, output),
   ])
 }
@@ -66,7 +74,7 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
       )
     if (
       isCalculation &&
-      /what|how much|calculate|compute|=|\?|result|solve|rechne|berechne|wie viel|combien|calcul|cuánto|calcola|quanto|wieviel|ist|is|evaluate|hoeveel/.test(
+      /what|how much|calculate|compute|=|\?|result|solve|rechne|berechne|wie viel|combien|calcul|cuánto|calcola|quanto|wieviel|ist|is|evaluate|hoeveel|tel op|totaal|suma|somma|addiere/.test(
         `${text}${/^[\s\d.,()+*/×÷x^−=?-]+$/.test(text) ? '?' : ''}`,
       )
     )
@@ -89,8 +97,8 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
 }
 
 const UNITS: readonly (readonly [string, RegExp, string, number])[] = [
-  ['km', /^(?:km|kilomet(?:er|re)s?|kilómetros?|kilomètres?|chilometri)$/, 'length', 1000],
-  ['m', /^(?:m|met(?:er|re)s?|metros?|mètres?|metri)$/, 'length', 1],
+  ['km', /^(?:km|kilometern|kilomet(?:er|re)s?|kilómetros?|kilomètres?|chilometri)$/, 'length', 1000],
+  ['m', /^(?:m|metern?|met(?:er|re)s?|metros?|mètres?|metri)$/, 'length', 1],
   ['cm', /^(?:cm|centimet(?:er|re)s?)$/, 'length', 0.01],
   ['mm', /^(?:mm|millimet(?:er|re)s?)$/, 'length', 0.001],
   ['mile', /^(?:mi|miles?|meilen?|millas?|miglia)$/, 'length', 1609.344],
@@ -196,7 +204,9 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     (number) =>
       !number.isPercent &&
       !/^(?:19|20)\d\d$/.test(number.text) &&
-      !/[A-Za-z]$/.test(request.slice(Math.max(0, number.start - 1), number.start)),
+      !/[A-Za-z]$|\b(?:weeks?|months?|days?|years?|quarter|q|kw|woche|page|room|level|no\.?) $/i.test(
+        request.slice(Math.max(0, number.start - 9), number.start),
+      ),
   )
   if (
     numbers.length === 2 &&
@@ -206,7 +216,11 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     !/\b(?:interest|tax|vat|discount|off|tip|compound|per year|annual|roi)\b|%/i.test(request)
   ) {
     const [a, b] = numbers.map(({ values }) => values[0]!) as [number, number]
-    const expected = [
+    // What rises or falls does so against the figure of before, which stands first unless the text says otherwise.
+    const isChange =
+      /\b(?:rise|rose|grow|grew|growth|increase\w?|drop\w{0,4}|fall|fell|decrease\w?|decline\w?|change\w?)\b/i.test(request) &&
+      !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
+    const expected = isChange ? [(100 * (b - a)) / a] : [
       (100 * a) / b,
       (100 * b) / a,
       (100 * (a - b)) / a,
@@ -235,7 +249,7 @@ const deviationOf = (values: readonly number[], divisor: number) => {
 const STATISTICS: readonly (readonly [string, RegExp, (values: readonly number[]) => number[]])[] = [
   [
     'sum',
-    /\b(?:sum|total|add (?:up|these|them|the)|altogether|in total|summe|gesamt\w{0,5}|addiere|somme|total\w?|suma|somma|totale|soma|totaal|som)\b/i,
+    /\b(?:sum|total|add (?:up|these|them|the)|altogether|in total|in all|summe|gesamt\w{0,5}|addiere|somme|total\w?|suma|somma|totale|soma|totaal|som)\b/i,
     (values) => [sumOf(values)],
   ],
   [
@@ -336,7 +350,7 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
     if (
       name === 'sum' &&
       !/^(?:analyst|default)/.test(task.agentId) &&
-      !/\b(?:sum|add)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b/i.test(task.full.raw)
+      !/\b(?:sum|add)\b|\bhow many .{1,40}\b(?:in all|in total|altogether|together)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b/i.test(task.full.raw)
     )
       continue
     const expected = datasets.flatMap(compute)

@@ -17,7 +17,7 @@ type Formula = { named: RegExp; compute(text: string): readonly (number | undefi
 /** Formulas of trade: what is asked for must be shown. */
 const FORMULAS: readonly Formula[] = [
   {
-    named: /\bbreak-?even\b/i,
+    named: /\bbreak[- ]?even\b/i,
     compute: (text) => {
       const fixed = valueAfter(text, after('fixed'))
       const price = valueAfter(text, after('price|sell(?:ing)?(?: at| for)?|sold (?:at|for)|revenue'))

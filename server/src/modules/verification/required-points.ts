@@ -1,0 +1,62 @@
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { readNumbers, standsFor } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+import { clip, type ReadText, wordsOf } from './text.ts'
+import { nearestSimilarities, rankOf } from './word-meaning.ts'
+
+/** Points that a task lists and wants in the text: each has left a word, a figure or a word near in meaning. */
+export function checkRequiredPoints(task: ReadTask, output: ReadText): Finding {
+  if (task.agentId.startsWith('coder') || task.is.translation || task.language?.language !== 'en') return notApplicable
+  const points = [...pointsOf(task.full.raw.slice(0, 6_000)), ...lettersOf(task.full.raw.slice(0, 3_000))]
+  if (points.length === 0 || /\bwithout (?:using|saying|naming|mentioning)\b/i.test(task.request)) return notApplicable
+  const missing = points.find((point) => !isCovered(point, output))
+  return missing ? failed(`It leaves out ${clip(missing, 30)}, which the task wants in it.`) : passed
+}
+
+const LISTED =
+  /\b(?:must mention|should mention|has to mention|needs to mention|mention(?:ing)?|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
+
+/** "Must mention: a, b, c" and "include every point: a; b; c", to the end of the sentence. */
+function pointsOf(text: string): string[] {
+  return [...text.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
+    if (/\b(?:not|n't|never|avoid|without|no)\s(?:to\s)?$/i.test(text.slice(Math.max(0, match.index - 12), match.index))) return []
+    const isList = /[:(]\s?$/.test(match[0].slice(0, match[0].length - match[1]!.length))
+    const clause = match[1]!.split(isList ? /[.!?](?=\s(?:\p{Lu}|$)|$)|\)/u : /[.!?;:](?=\s|$)|\)|, (?:but|so|then)\b|\b(?:if|when|in (?:\d|one|two|three|the|a)|who|which|because)\b/u, 1)[0]!
+    const parts = clause.includes(';') ? clause.split(';') : clause.split(/,| and | & /)
+    return parts.length > 12 ? [] : parts.map((part) => part.trim()).filter((part) => part.length > 2)
+  })
+}
+
+/** "Each of these tickets (A, B, C)": the letters. */
+const lettersOf = (text: string): string[] =>
+  (/\b(?:each|all|every)\b[^.\n]{0,40}\(([A-Z](?:, ?[A-Z]){1,7}(?:,? (?:and|&) [A-Z])?)\)/.exec(text)?.[1]?.match(/[A-Z]/g) ?? []).map(
+    (letter) => `ticket ${letter}`,
+  )
+
+/** Words that tell what kind of fact is wanted and need not be in the text themselves. */
+const KINDS = new Set(
+  'name names date dates time times place price prices cost costs hours salary number numbers reason reasons detail details benefit benefits example examples fact facts point points item items word words this that these those them they their there with from into about which what when where your our his her its the and for you are was will been have has had not but all any both each also once twice least most more than only just someone something somewhere how why who their name age person persons people address contact information info feature features advantage advantages everything following above below list source sources relevant important specific key main other others first second third last next every way ways topic topics subject message email mail letter text line lines sentence sentences tone style aspect aspects quality qualities value values experience skill skills goal goals challenge challenges problem problems solution solutions option options step steps action call least somehow briefly explicitly directly keep'.split(
+    ' ',
+  ),
+)
+const NEAR = 0.5
+
+function isCovered(point: string, output: ReadText): boolean {
+  const letter = /^ticket ([A-Z])$/.exec(point)?.[1]
+  if (letter) return new RegExp(`(?<![A-Za-z])${letter}(?![A-Za-z'’])`).test(output.raw)
+  const figures = readNumbers(point)
+  const written = readNumbers(output.raw, { words: true })
+  if (figures.length > 0) return figures.some(({ values: [value] }) => written.some((number) => standsFor(number, value!)))
+  const words = wordsOf(point.replaceAll(/["“”]/g, '')).filter((word) => word.length >= 4 && !KINDS.has(word))
+  if (words.length === 0) return true
+  const stems = new Set(output.words.map(stemOf))
+  if (words.some((word) => stems.has(stemOf(word)) || output.words.some((other) => other.startsWith(word.slice(0, 4)) && word.length <= 6)))
+    return true
+  const ranks = words.map(rankOf).filter((rank) => rank !== undefined)
+  // A word that has no vector can be said in ways that nobody here knows.
+  if (ranks.length < words.length) return words.every((word) => !/^\p{Lu}/u.test(point) && rankOf(word) === undefined && word.length < 4)
+  const others = output.words.map(rankOf).filter((rank) => rank !== undefined)
+  return nearestSimilarities(ranks, others.slice(0, 400)).some((similarity) => similarity >= NEAR)
+}
+
+const stemOf = (word: string) => word.slice(0, Math.max(4, Math.min(6, word.length - 2)))
