@@ -34,7 +34,9 @@ const MONTHS: readonly string[] = [
   'november novembre noviembre novembro nov',
   'december dezember décembre diciembre dicembre dezembro december dec dez',
 ]
-const MONTH_OF = new Map(MONTHS.flatMap((names, month) => names.split(' ').map((name) => [name, month] as const)))
+export const MONTH_OF: ReadonlyMap<string, number> = new Map(
+  MONTHS.flatMap((names, month) => names.split(' ').map((name) => [name, month] as const)),
+)
 const WEEKDAYS: readonly string[] = [
   'sunday sonntag dimanche domingo domenica zondag söndag',
   'monday montag lundi lunes lunedì maandag måndag',
@@ -44,7 +46,9 @@ const WEEKDAYS: readonly string[] = [
   'friday freitag vendredi viernes venerdì vrijdag fredag',
   'saturday samstag samedi sábado sabato zaterdag lördag',
 ]
-const WEEKDAY_OF = new Map(WEEKDAYS.flatMap((names, day) => names.split(' ').map((name) => [name, day] as const)))
+export const WEEKDAY_OF: ReadonlyMap<string, number> = new Map(
+  WEEKDAYS.flatMap((names, day) => names.split(' ').map((name) => [name, day] as const)),
+)
 
 type CalendarDate = { day: number; month: number; year: number | undefined; start: number; end: number }
 
@@ -260,7 +264,10 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
 
 /** "14–21 August" are seven nights. */
 function checkNights(task: ReadTask, answer: Answer): Finding {
-  const range = /\b(\d{1,2})(?:st|nd|rd|th|\.)?\s?(?:-|–|to|until|bis)\s?(\d{1,2})(?:st|nd|rd|th|\.)?\s(\p{L}{3,10})/u.exec(task.full.raw.slice(0, 1_500))
+  const range =
+    /\b(\d{1,2})(?:st|nd|rd|th|\.)?\s?(?:-|–|to|until|bis)\s?(\d{1,2})(?:st|nd|rd|th|\.)?\s(\p{L}{3,10})/u.exec(
+      task.full.raw.slice(0, 1_500),
+    )
   const claimed = /\b(\d{1,2}|\p{L}{3,6}) (?:nights?|nächte|nuits|noches|notti)\b/iu.exec(answer.text)?.[1]
   const nights = claimed ? countOf(claimed.toLowerCase()) : undefined
   if (!range || nights === undefined || MONTH_OF.get(range[3]!.toLowerCase()) === undefined) return notApplicable
@@ -271,7 +278,8 @@ function checkNights(task: ReadTask, answer: Answer): Finding {
 /** "Born in 1984, it is 2024: her age". */
 function checkAge(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 600)
-  const isSpan = /\bhow (?:many years|long)\b/i.test(task.request) && /\b(?:from|between) \d{4} (?:until|till|to|and)\b/i.test(text)
+  const isSpan =
+    /\bhow (?:many years|long)\b/i.test(task.request) && /\b(?:from|between) \d{4} (?:until|till|to|and)\b/i.test(text)
   if (!isSpan && !/\b(?:born|founded|since|opened|established|geboren|gegründet|né|née|nacid[oa])\b/i.test(text))
     return notApplicable
   if (!/\b(?:age|old|anniversary|years?|turns?|birthday|alter|jubiläum|âge|edad)\b/i.test(text)) return notApplicable

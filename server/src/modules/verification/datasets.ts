@@ -34,7 +34,10 @@ export function datasetsOf(task: ReadTask): number[][] {
   const [bracket] = partsBetween(text, '[', ']', 4_000)
   if (bracket) push(clean(bracket).map(firstValue))
   // "120, 85, 40 y 55" is one list.
-  const runs = text.replace(/\s(?:and|und|et|y|e|en|plus)\s(?=[$€£]?\d)/gi, ', ').split(/[\p{L}:()[\]{}"']/u).filter((part) => /\d/.test(part))
+  const runs = text
+    .replace(/\s(?:and|und|et|y|e|en|plus)\s(?=[$€£]?\d)/gi, ', ')
+    .split(/[\p{L}:()[\]{}"']/u)
+    .filter((part) => /\d/.test(part))
   for (const run of runs.slice(0, 20)) push((run.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number))
   const rows = text
     .split('\n')

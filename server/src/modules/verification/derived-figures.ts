@@ -10,7 +10,8 @@ const ADVANCED =
   /\b(?:forecast\w{0,3}|regression|correlat\w{1,5}|deviation|npv|irr|variance|percentile|quartile|confidence|probability|cagr|present value|mortgage|annuity|borrow|loans?|instal\w{1,5}|repay\w{0,5}|monthly payments?|compounding|trend|rank|estimate|assum\w{1,5}|typical\w{0,2}|inflation|exchange|significan\w{1,3}|p-value|index|weighted|moving|rolling|plan|options|ideas?|suggest|allocate|budget|split|generate|invent|template|example|draft a|bmi|calories|normali[sz]e|z-?scores?|growth rate per)\b/i
 const COMPUTING =
   /\b(?:sum|total|average|mean|how (?:much|many|long|big|far|fast)|calculate|compute|percent(?:age)?|difference|profit|margin|revenue|cost|costs|price|pay|payback|break-?even|runway|save|savings|cheaper|refund|discount|vat|tax|gross|net|interest|compound\w{0,3}|rate|rates|per|share|ratio|change|growth|drop|increase|decrease|consumption|extra|balance|left|remaining|amount|owe|bill|tip|worth|return|roi|conversion|wie viele?|summe|durchschnitt|berechne|brutto|netto|mehrwertsteuer|rabatt|combien|moyenne|somme|tva|remise|cuánto|promedio|descuento|iva|quanto|media|sconto|合計|计算|多少|сколько|hoeveel|totaal|quanta|quantos?|cuántos?|cuántas?)\b|%/iu
-const COMPARES = /\b(?:cheaper|how much|break-?even|payback|save|savings|total cost|costs? more|günstiger|hoeveel|combien|cuánto|quanto|wie viel)\b/i
+const COMPARES =
+  /\b(?:cheaper|how much|break-?even|payback|save|savings|total cost|costs? more|günstiger|hoeveel|combien|cuánto|quanto|wie viel)\b/i
 /** Figures that no sum or product gives: an answer with a table of statistics has them beside what was asked. */
 const STATISTIC =
   /\b(?:std|deviations?|variance|quartiles?|Q1|Q3|percentiles?|slope|regression|correlation|confidence)\b/i

@@ -1,6 +1,7 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import { requestedCounts, requestedLengths } from './requested-size.ts'
+import { checkSourceFacts } from './source-facts.ts'
 import type { ReadTask } from './task.ts'
 import {
   clip,
@@ -28,6 +29,7 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
     checkBindings(task, output, source),
     checkSwappedDigits(task, output, source),
     checkChineseDays(task, output, source),
+    checkSourceFacts(task, output, source),
   ])
 }
 
@@ -87,7 +89,10 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
   // A text that is retold has shares of its own at most; sums and differences would be other figures.
   const isRetold = isStrict && !/\b(?:difference|total|sum|together|how (?:much|many) more)\b/i.test(task.request)
   const isDerived = (number: TextNumber) =>
-    (!isRetold || number.isPercent || isRoughIn(text, number) || COMPARED.test(text.slice(Math.max(0, number.start - 24), number.end + 24))) &&
+    (!isRetold ||
+      number.isPercent ||
+      isRoughIn(text, number) ||
+      COMPARED.test(text.slice(Math.max(0, number.start - 24), number.end + 24))) &&
     follows(number, values, text)
   const specified = new Set([
     ...requestedCounts(task).map(({ count }) => count),
@@ -164,10 +169,10 @@ function follows(number: TextNumber, values: readonly number[], text: string): b
 
 /** Words that a difference or a sum stands with. */
 const COMPARED =
-  /\b(?:fewer|more|less|left|remain\w{0,3}|by|difference|total|together|combined|apart|gap|over|um|weniger|mehr|übrig|insgesamt|de plus|de moins|menos|más|restan?)\b/i
+  /\b(?:fewer|more|less|left|remain\w{0,3}|by(?= [$€£]?\d)|difference|total|together|combined|apart|gap|over|um|weniger|mehr|übrig|insgesamt|de plus|de moins|menos|más|restan?)\b/i
 
 const CURRENCY = /[$€£¥]\s?$/
-const UNIT = /^[\s-]{0,2}(?:(?:working|business|calendar|full|new) )?([$€£%°]|\p{L}{1,20})/u
+const UNIT = /^(?:\.(?= [A-Z]))?[\s-]{0,2}(?:(?:working|business|calendar|full|new) )?([$€£%°]|\p{L}{1,20})/u
 
 const unitOf = (text: string, { start, end }: TextNumber): string => {
   if (CURRENCY.test(text.slice(Math.max(0, start - 2), start))) return 'money'
@@ -471,7 +476,12 @@ export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
 const withoutRules = (text: string) =>
   text
     .split('\n')
-    .filter((line) => !/^\W{0,4}(?:our )?(?:\w{1,16} )?(?:polic(?:y|ies)|rules?|terms|guidelines|faq|regeln?|conditions)\b[^:\n]{0,30}:/i.test(line))
+    .filter(
+      (line) =>
+        !/^\W{0,4}(?:our )?(?:\w{1,16} )?(?:polic(?:y|ies)|rules?|terms|guidelines|faq|regeln?|conditions)\b[^:\n]{0,30}:/i.test(
+          line,
+        ),
+    )
     .join('\n')
 
 /** Figures, codes, days, months and names of the task; not how long or how many it wants. */

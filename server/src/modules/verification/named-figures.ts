@@ -28,7 +28,8 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   for (let column = 0; column < Math.min(width, 6); column++) {
     const wrong = findOutOfLine(rows, column, formulas)
     if (wrong === 'none') isExplained = true
-    else if (wrong) return failed(`The figure of ${wrong.name.slice(0, 30)} does not follow as those of the other names do.`)
+    else if (wrong)
+      return failed(`The figure of ${wrong.name.slice(0, 30)} does not follow as those of the other names do.`)
   }
   return isExplained ? passed : notApplicable
 }
@@ -101,7 +102,11 @@ function formulasOf(records: readonly NamedFigures[], shared: readonly number[])
 }
 
 /** Of a column the one row that no formula explains, where one formula explains all the others; 'none' where one explains all. */
-function findOutOfLine(rows: readonly AnswerRow[], column: number, formulas: readonly Formula[]): AnswerRow | 'none' | undefined {
+function findOutOfLine(
+  rows: readonly AnswerRow[],
+  column: number,
+  formulas: readonly Formula[],
+): AnswerRow | 'none' | undefined {
   const fits = ({ name, numbers }: AnswerRow, formula: Formula) => {
     const value = formula.get(name)
     return value !== undefined && Number.isFinite(value) && isShownBy(numbers[column]!, value)
@@ -111,7 +116,9 @@ function findOutOfLine(rows: readonly AnswerRow[], column: number, formulas: rea
     const misses = rows.filter((row) => !fits(row, formula))
     if (misses.length === 0) return 'none'
     // Ranks and small counts fit a formula by chance.
-    const isPrecise = rows.every(({ numbers }) => numbers[column]!.decimals > 0 || Math.abs(numbers[column]!.values[0]!) >= 10)
+    const isPrecise = rows.every(
+      ({ numbers }) => numbers[column]!.decimals > 0 || Math.abs(numbers[column]!.values[0]!) >= 10,
+    )
     if (misses.length === 1 && isPrecise) wrong ??= misses[0]
   }
   return wrong

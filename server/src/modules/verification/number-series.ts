@@ -77,7 +77,9 @@ export function checkSeries(task: ReadTask, { numbers }: Answer): Finding {
 /** The longest list of figures; years that label them are left out. */
 const longestOf = (task: ReadTask): number[] => {
   const isYear = (value: number) => Number.isInteger(value) && value >= 1900 && value < 2100
-  const sets = datasetsOf(task).map((values) => (values.every(isYear) ? values : values.filter((value) => !isYear(value))))
+  const sets = datasetsOf(task).map((values) =>
+    values.every(isYear) ? values : values.filter((value) => !isYear(value)),
+  )
   return sets.reduce<number[]>((best, values) => (values.length > best.length ? values : best), [])
 }
 

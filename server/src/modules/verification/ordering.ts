@@ -1,7 +1,7 @@
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers } from './numbers.ts'
-import type { ReadTask } from './task.ts'
 import { answerRows, recordsOf } from './records.ts'
+import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
 
 type LabelledValue = { label: string; value: number }
@@ -67,7 +67,11 @@ export function checkOrder(task: ReadTask, output: ReadText): Finding {
 export function checkShownOrder(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 800)
   const isDescending = DESCENDING.test(request)
-  if (!/\b(?:sort\w{0,3}|rank\w{0,3}|order\w{0,3})\b/i.test(request) || isDescending === ASCENDING.test(request) || task.code)
+  if (
+    !/\b(?:sort\w{0,3}|rank\w{0,3}|order\w{0,3})\b/i.test(request) ||
+    isDescending === ASCENDING.test(request) ||
+    task.code
+  )
     return notApplicable
   const records = recordsOf(task.full.raw)
   const names = new Set<string>()
@@ -99,17 +103,21 @@ function placeOf(text: string, label: string): number {
 /** "Rank by value/effort: A value 8 effort 2; B …": the quotient of the two figures decides. */
 export function checkRatioOrder(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 800)
-  if (!/\b(?:rank|sort|order)\b/i.test(request) || !/\bby \w{1,15} ?(?:\/|per|divided by|to) ?\w{1,15}/i.test(request))
-    return notApplicable
+  const ratio = /\bby (\w{1,15}) ?(?:\/|per|divided by|to) ?(\w{1,15})/i.exec(request)
+  if (!ratio || !/\b(?:rank|sort|order)\b/i.test(request)) return notApplicable
   const items = [
     ...request.matchAll(
-      /\b([A-Z][\w-]{0,15})\b[:\s]{1,2}(?:[a-z]{1,12}\s)?(\d{1,8}(?:\.\d{1,4})?)\s?(?:\/|,|\s)\s?(?:[a-z]{1,12}\s)?(\d{1,8}(?:\.\d{1,4})?)/g,
+      /\b([A-Z][\w-]{0,15})\b[:\s]{1,2}(?:([a-z]{1,12})\s)?(\d{1,8}(?:\.\d{1,4})?)\s?(?:\/|,|\s)\s?(?:[a-z]{1,12}\s)?(\d{1,8}(?:\.\d{1,4})?)/g,
     ),
   ].slice(0, 20)
   if (items.length < 3) return notApplicable
   const text = output.raw.toLowerCase()
   const placed = items
-    .map(([, label, a, b]) => ({ at: placeOf(text, label!.toLowerCase()), value: Number(a) / Number(b) }))
+    // "Cost 10, gain 25" by gain per cost: the second figure over the first.
+    .map(([, label, field, a, b]) => ({
+      at: placeOf(text, label!.toLowerCase()),
+      value: field === ratio[2]!.toLowerCase() ? Number(b) / Number(a) : Number(a) / Number(b),
+    }))
     .filter(({ at }) => at >= 0)
     .sort((a, b) => a.at - b.at)
   if (placed.length < items.length) return notApplicable

@@ -26,7 +26,7 @@ export function recordsOf(text: string): TaskRecord[] {
 const hasOneShape = (records: readonly TaskRecord[]) =>
   new Set(records.map(({ figures }) => figures.length)).size === 1 && records.length <= MAX_RECORDS
 
-const valueOf = ({ values }: TextNumber) => values[0]!
+const firstValue = ({ values }: TextNumber) => values[0]!
 
 /** Rows with the same marks between their cells; a name stands for each cell of letters. */
 function rowsOf(text: string): TaskRecord[] {
@@ -44,9 +44,11 @@ function rowsOf(text: string): TaskRecord[] {
     const isTable = rows.length >= 3 && rows.every((cells) => cells.length === width)
     if (!isTable || (mark === ',' && lines.some((line) => line.includes(', ')))) continue
     const records = rows.slice(1).flatMap((cells): TaskRecord[] => {
-      const figures = cells.flatMap((cell) => (/^[$€£]?\s?-?\d[\d.,]*\s?[%€$£]?$/.test(cell) ? readNumbers(cell).slice(0, 1) : []))
+      const figures = cells.flatMap((cell) =>
+        /^[$€£]?\s?-?\d[\d.,]*\s?[%€$£]?$/.test(cell) ? readNumbers(cell).slice(0, 1) : [],
+      )
       const name = cells.find((cell) => /^\p{L}/u.test(cell) && cell.length <= MAX_NAME)
-      return name && figures.length > 0 ? [{ name: name.toLowerCase(), figures: figures.map(valueOf) }] : []
+      return name && figures.length > 0 ? [{ name: name.toLowerCase(), figures: figures.map(firstValue) }] : []
     })
     if (records.length >= 2) return records
   }
@@ -57,9 +59,12 @@ function rowsOf(text: string): TaskRecord[] {
 function readRecords(parts: readonly string[]): TaskRecord[] {
   const leads = parts.slice(0, 200).flatMap((part) => {
     const numbers = readNumbers(part)
-      .filter(({ start }) => !/[\p{L}_]/u.test(part[start - 1] ?? ' ') || /\dh$/.test(part.slice(Math.max(0, start - 2), start)))
+      .filter(
+        ({ start }) =>
+          !/[\p{L}_]/u.test(part[start - 1] ?? ' ') || /\dh$/.test(part.slice(Math.max(0, start - 2), start)),
+      )
       .slice(0, MAX_FIGURES)
-    return numbers.length > 0 ? [{ lead: part.slice(0, numbers[0]!.start), figures: numbers.map(valueOf) }] : []
+    return numbers.length > 0 ? [{ lead: part.slice(0, numbers[0]!.start), figures: numbers.map(firstValue) }] : []
   })
   const isLabelled = leads.filter(({ lead }) => /\p{L}[^:]{0,40}:/u.test(lead)).length >= 2
   const records = leads.flatMap(({ lead, figures }): TaskRecord[] => {

@@ -42,7 +42,9 @@ function checkDecimals(task: ReadTask, output: ReadText): Finding {
   if (!word || isCoder(task) || numbers.length !== 1 || output.words.length > 8) return notApplicable
   const wanted = COUNTS[word] ?? Number(word)
   const shown = /[.,](\d+)$/.exec(numbers[0]!.text)?.[1]?.length ?? 0
-  return shown > wanted || (shown > 0 && shown < wanted) ? failed(`${wanted} decimals were asked for and there are ${shown}.`) : passed
+  return shown > wanted || (shown > 0 && shown < wanted)
+    ? failed(`${wanted} decimals were asked for and there are ${shown}.`)
+    : passed
 }
 
 const MONTHS = 'january february march april may june july august september october november december'.split(' ')
@@ -52,8 +54,12 @@ function checkDateForm(task: ReadTask, output: ReadText): Finding {
   const text = task.full.raw.slice(0, 600)
   if (!/\byyyy-mm-dd\b|\biso(?: ?8601)?(?: date| format)?\b/i.test(text) || isCoder(task)) return notApplicable
   const dates = [
-    ...[...text.matchAll(/\b(\d{1,2})(?:st|nd|rd|th)? ([A-Za-z]{3,9}),? (\d{4})\b/g)].map(([, day, month, year]) => [day!, month!, year!] as const),
-    ...[...text.matchAll(/\b([A-Za-z]{3,9}) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b/g)].map(([, month, day, year]) => [day!, month!, year!] as const),
+    ...[...text.matchAll(/\b(\d{1,2})(?:st|nd|rd|th)? ([A-Za-z]{3,9}),? (\d{4})\b/g)].map(
+      ([, day, month, year]) => [day!, month!, year!] as const,
+    ),
+    ...[...text.matchAll(/\b([A-Za-z]{3,9}) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b/g)].map(
+      ([, month, day, year]) => [day!, month!, year!] as const,
+    ),
   ].flatMap(([day, month, year]) => {
     const index = MONTHS.findIndex((name) => name.startsWith(month.toLowerCase()))
     return index < 0 ? [] : [`${year}-${String(index + 1).padStart(2, '0')}-${day.padStart(2, '0')}`]
@@ -65,20 +71,35 @@ function checkDateForm(task: ReadTask, output: ReadText): Finding {
 
 /** "Semicolon separated", "separated by dashes". */
 function checkSeparator(task: ReadTask, output: ReadText): Finding {
-  const name = /\b(semicolon|comma|tab|pipe|dash|hyphen|slash)(?:s|es)?[- ](?:separated|delimited)|\bseparated by (?:an? )?(semicolon|comma|tab|pipe|dash|hyphen|slash)/i.exec(task.full.raw)
+  const name =
+    /\b(semicolon|comma|tab|pipe|dash|hyphen|slash)(?:s|es)?[- ](?:separated|delimited)|\bseparated by (?:an? )?(semicolon|comma|tab|pipe|dash|hyphen|slash)/i.exec(
+      task.full.raw,
+    )
   if (!name || isCoder(task)) return notApplicable
-  const marks: Readonly<Record<string, string>> = { semicolon: ';', comma: ',', tab: '\t', pipe: '|', dash: '-', hyphen: '-', slash: '/' }
+  const marks: Readonly<Record<string, string>> = {
+    semicolon: ';',
+    comma: ',',
+    tab: '\t',
+    pipe: '|',
+    dash: '-',
+    hyphen: '-',
+    slash: '/',
+  }
   const mark = marks[(name[1] ?? name[2])!.toLowerCase()]!
   const { blocks } = splitFences(output.raw)
   const text = (blocks.length === 1 ? blocks[0]!.code : output.raw).trim()
   const others = Object.values(marks).filter((other) => other !== mark && other !== '-' && other !== '/')
   // One item needs no mark between items.
   const hasOther = others.some((other) => text.includes(other)) || (mark === ',' && text.includes(' '))
-  if (mark === '-') return /[-–—]/.test(text) || text.length < 3 ? passed : failed('The items are not separated as asked for.')
-  return text.includes(mark) || !hasOther || text.length > 600 ? passed : failed('The items are not separated as asked for.')
+  if (mark === '-')
+    return /[-–—]/.test(text) || text.length < 3 ? passed : failed('The items are not separated as asked for.')
+  return text.includes(mark) || !hasOther || text.length > 600
+    ? passed
+    : failed('The items are not separated as asked for.')
 }
 
-const HEADER = /\b(?:header(?: row| line)?|columns?|spalten)\b\s?:?\s?(?:named |called |are )?["“]?([\p{L}_][\p{L}\d_ ]{0,24}(?:\s?[,;|]\s?[\p{L}_][\p{L}\d_ ]{0,24}){1,9})/iu
+const HEADER =
+  /\b(?:header(?: row| line)?|columns?|spalten)\b\s?:?\s?(?:named |called |are )?["“]?([\p{L}_][\p{L}\d_ ]{0,24}(?:\s?[,;|]\s?[\p{L}_][\p{L}\d_ ]{0,24}){1,9})/iu
 
 /** "CSV with header: city,nights,total" and "a table with columns Employee, Vacation, Overtime (in that order)". */
 function checkHeader(task: ReadTask, output: ReadText): Finding {
@@ -98,7 +119,8 @@ function checkHeader(task: ReadTask, output: ReadText): Finding {
     .split(lines[0].includes('|') ? '|' : /[,;\t]/)
     .map((name) => plainText(name))
   if (!header || header.length < 2) return notApplicable
-  const isSame = (a: string, b: string) => a === b || a.replaceAll(' ', '') === b.replaceAll(' ', '') || a.includes(b) || b.includes(a)
+  const isSame = (a: string, b: string) =>
+    a === b || a.replaceAll(' ', '') === b.replaceAll(' ', '') || a.includes(b) || b.includes(a)
   const places = wanted.map((name) => header.findIndex((other) => other !== '' && isSame(other, name)))
   const missing = wanted.find((_, i) => places[i]! < 0)
   if (missing && /\bheader\b|\bcsv\b/i.test(text)) return failed(`There is no column ${clip(missing, 30)}.`)
@@ -108,12 +130,19 @@ function checkHeader(task: ReadTask, output: ReadText): Finding {
 
 /** "Each must begin with B". */
 function checkFirstLetter(task: ReadTask, output: ReadText): Finding {
-  const letter = /\b(?:each|all|every|both)\b[^.\n]{0,40}\b(?:begin|start)s?(?:ning|ing)? with (?:the letter |an? )?["“'‘]?(\p{L})["”'’]?(?![\p{L}\d'’])/iu.exec(task.full.raw)?.[1]
+  const letter =
+    /\b(?:each|all|every|both)\b[^.\n]{0,40}\b(?:begin|start)s?(?:ning|ing)? with (?:the letter |an? )?["“'‘]?(\p{L})["”'’]?(?![\p{L}\d'’])/iu.exec(
+      task.full.raw,
+    )?.[1]
   if (!letter || isCoder(task)) return notApplicable
   const mark = /^(?:[-*•–]|\d{1,3}[.)])\s{1,8}/
-  const items = output.lines.filter((line) => mark.test(line)).map((line) => line.replace(mark, '').replace(/^[^\p{L}]+/u, ''))
+  const items = output.lines
+    .filter((line) => mark.test(line))
+    .map((line) => line.replace(mark, '').replace(/^[^\p{L}]+/u, ''))
   if (items.length < 2 || /\b(?:word|sentence|line)s?\b/i.test(task.request)) return notApplicable
-  return items.every((item) => item[0]?.toLowerCase() === letter.toLowerCase()) ? passed : failed('An item begins with another letter.')
+  return items.every((item) => item[0]?.toLowerCase() === letter.toLowerCase())
+    ? passed
+    : failed('An item begins with another letter.')
 }
 
 function checkKnockKnock(task: ReadTask, output: ReadText): Finding {
@@ -124,7 +153,13 @@ function checkKnockKnock(task: ReadTask, output: ReadText): Finding {
 /** "No for, no while": words of the language that the code may not use. */
 function checkForbiddenKeywords(task: ReadTask, output: ReadText): Finding {
   if (!isCoder(task)) return notApplicable
-  const keywords = [...task.full.raw.slice(0, 1_500).matchAll(/\b(?:no|without|don't use|do not use|avoid)\s(?:using\s)?(?:any\s)?[`"“]?(for|while|if|else|eval|var|goto|lambda|class|regex|recursion|import|switch|try|map|reduce|filter)[`"”]?(?:\sloops?|\sstatements?|\skeyword)?(?=[,.;:)\s]|$)/gi)]
+  const keywords = [
+    ...task.full.raw
+      .slice(0, 1_500)
+      .matchAll(
+        /\b(?:no|without|don't use|do not use|avoid)\s(?:using\s)?(?:any\s)?[`"“]?(for|while|if|else|eval|var|goto|lambda|class|regex|recursion|import|switch|try|map|reduce|filter)[`"”]?(?:\sloops?|\sstatements?|\skeyword)?(?=[,.;:)\s]|$)/gi,
+      ),
+  ]
     .map((match) => match[1]!.toLowerCase())
     .filter((word) => !/^(?:regex|recursion|class)$/.test(word))
   const { blocks } = splitFences(output.raw)

@@ -16,7 +16,7 @@ export function requestsJson(request: string): boolean {
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|give|(?:respond|reply|answer) with)(?: \w{1,20}){0,3} json\b/.test(
       request,
     ) ||
-    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| with\b.{0,200}| object| array)?\s{0,5}(?:[.,;:!?)\n]|$)|\b(?:valid )?json only\b|\bonly (?:valid )?json\b/.test(
+    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| with\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?)\n]|$)|\b(?:valid )?json only\b|\bonly (?:valid )?json\b/.test(
       request,
     )
   )
@@ -139,7 +139,7 @@ export function checkCase(task: ReadTask, output: ReadText): Finding {
   const letters = output.raw.replace(/[^\p{L}]/gu, '')
   if (letters.length < 4) return notApplicable
   if (
-    /\b(?:in |all |use )?(?:all caps|capital letters only|in capitals|uppercase only|in uppercase|in all caps)\b/i.test(
+    /\b(?:in|use|using|write|with) (?:all )?(?:caps|capitals|capital letters|uppercase)\b|\b(?:capital letters|uppercase|all caps) only\b/i.test(
       request,
     )
   )

@@ -130,7 +130,8 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
 
 /** Lines of code are no items. */
 const hasCode = (task: ReadTask, output: ReadText) =>
-  task.agentId.startsWith('coder') && (task.code !== '' || output.raw.includes('```') || !/\bexactly\b/i.test(task.request))
+  task.agentId.startsWith('coder') &&
+  (task.code !== '' || output.raw.includes('```') || !/\bexactly\b/i.test(task.request))
 
 function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText): string | undefined {
   const fits = (value: number) =>
@@ -225,12 +226,14 @@ export function requestedLengths(request: string): Bounds[] {
   ))
     push(Number(low), Number(high), unit!, raw)
   if (bounds.length > 0) return bounds
-  for (const [raw, bound, value, unit] of text.replaceAll(/<=? ?|≤ ?/g, ' at most ').matchAll(
-    new RegExp(
-      `\\b(under|below|within|at most|no more than|not more than|max\\.?|maximum|maximum of|up to|fewer than|less than|höchstens|maximal|unter|au plus|maximum de|como máximo|máximo|massimo|no máximo|maximaal|at least|minimum|mindestens|au moins|al menos|almeno|more than|exactly|genau|exactement|exactamente|about|around|roughly|approximately|approx\\.?|circa|ca\\.?|etwa|rund|environ|unas?|in|of|keep it to|limit:?)\\s${number}[ -](${WORDS})`,
-      'g',
-    ),
-  )) {
+  for (const [raw, bound, value, unit] of text
+    .replaceAll(/<=? ?|≤ ?/g, ' at most ')
+    .matchAll(
+      new RegExp(
+        `\\b(under|below|within|at most|no more than|not more than|max\\.?|maximum|maximum of|up to|fewer than|less than|höchstens|maximal|unter|au plus|maximum de|como máximo|máximo|massimo|no máximo|maximaal|at least|minimum|mindestens|au moins|al menos|almeno|more than|exactly|genau|exactement|exactamente|about|around|roughly|approximately|approx\\.?|circa|ca\\.?|etwa|rund|environ|unas?|in|of|keep it to|limit:?)\\s${number}[ -](${WORDS})`,
+        'g',
+      ),
+    )) {
     const count = countOf(value!)
     if (
       /^(?:under|below|within|at most|no more|not more|max|up to|fewer|less|höchstens|maximal|unter|au plus|como máximo|máximo|massimo|no máximo|maximaal|keep|limit)/.test(
@@ -301,13 +304,18 @@ export function checkOnePerLine(task: ReadTask, output: ReadText): Finding {
   return isRight ? passed : failed(`${count} were asked for and there are ${lines}.`)
 }
 
-const EACH = /\b(?:words?|characters?|chars?) (?:max )?(?:each|per \p{L}{3,12})\b|\beach (?:\w{1,12} )?(?:under|at most|max\.?|no more than|up to|within)\b/iu
+const EACH =
+  /\b(?:words?|characters?|chars?) (?:max )?(?:each|per \p{L}{3,12})\b|\beach (?:\w{1,12} )?(?:under|at most|max\.?|no more than|up to|within)\b/iu
 
 /** "Three variants of at most 40 characters each": no line without its number is longer. */
 function checkEachLength(output: ReadText, max: number, unit: 'words' | 'characters'): Finding {
   const items = output.lines.filter((line) => ITEM_MARK.test(line))
   const sizes = (items.length > 1 ? items : output.lines).map((line) => {
-    const text = line.replace(ITEM_MARK, '').replace(/^\*\*[^*]{1,60}\*\*:?\s?/, '').replaceAll(/["“”*]/g, '').trim()
+    const text = line
+      .replace(ITEM_MARK, '')
+      .replace(/^\*\*[^*]{1,60}\*\*:?\s?/, '')
+      .replaceAll(/["“”*]/g, '')
+      .trim()
     return unit === 'words' ? wordsOf(text).length : text.length
   })
   if (items.length < 2) return notApplicable

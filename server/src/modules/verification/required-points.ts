@@ -19,9 +19,17 @@ const LISTED =
 /** "Must mention: a, b, c" and "include every point: a; b; c", to the end of the sentence. */
 function pointsOf(text: string): string[] {
   return [...text.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
-    if (/\b(?:not|n't|never|avoid|without|no)\s(?:to\s)?$/i.test(text.slice(Math.max(0, match.index - 12), match.index))) return []
+    if (
+      /\b(?:not|n't|never|avoid|without|no)\s(?:to\s)?$/i.test(text.slice(Math.max(0, match.index - 12), match.index))
+    )
+      return []
     const isList = /[:(]\s?$/.test(match[0].slice(0, match[0].length - match[1]!.length))
-    const clause = match[1]!.split(isList ? /[.!?](?=\s(?:\p{Lu}|$)|$)|\)/u : /[.!?;:](?=\s|$)|\)|, (?:but|so|then)\b|\b(?:if|when|in (?:\d|one|two|three|the|a)|who|which|because)\b/u, 1)[0]!
+    const clause = match[1]!.split(
+      isList
+        ? /[.!?](?=\s(?:\p{Lu}|$)|$)|\)/u
+        : /[.!?;:](?=\s|$)|\)|, (?:but|so|then)\b|\b(?:if|when|in (?:\d|one|two|three|the|a)|who|which|because)\b/u,
+      1,
+    )[0]!
     const parts = clause.includes(';') ? clause.split(';') : clause.split(/,| and | & /)
     return parts.length > 12 ? [] : parts.map((part) => part.trim()).filter((part) => part.length > 2)
   })
@@ -29,9 +37,11 @@ function pointsOf(text: string): string[] {
 
 /** "Each of these tickets (A, B, C)": the letters. */
 const lettersOf = (text: string): string[] =>
-  (/\b(?:each|all|every)\b[^.\n]{0,40}\(([A-Z](?:, ?[A-Z]){1,7}(?:,? (?:and|&) [A-Z])?)\)/.exec(text)?.[1]?.match(/[A-Z]/g) ?? []).map(
-    (letter) => `ticket ${letter}`,
-  )
+  (
+    /\b(?:each|all|every)\b[^.\n]{0,40}\(([A-Z](?:, ?[A-Z]){1,7}(?:,? (?:and|&) [A-Z])?)\)/
+      .exec(text)?.[1]
+      ?.match(/[A-Z]/g) ?? []
+  ).map((letter) => `ticket ${letter}`)
 
 /** Words that tell what kind of fact is wanted and need not be in the text themselves. */
 const KINDS = new Set(
@@ -46,15 +56,22 @@ function isCovered(point: string, output: ReadText): boolean {
   if (letter) return new RegExp(`(?<![A-Za-z])${letter}(?![A-Za-z'’])`).test(output.raw)
   const figures = readNumbers(point)
   const written = readNumbers(output.raw, { words: true })
-  if (figures.length > 0) return figures.some(({ values: [value] }) => written.some((number) => standsFor(number, value!)))
+  if (figures.length > 0)
+    return figures.some(({ values: [value] }) => written.some((number) => standsFor(number, value!)))
   const words = wordsOf(point.replaceAll(/["“”]/g, '')).filter((word) => word.length >= 4 && !KINDS.has(word))
   if (words.length === 0) return true
   const stems = new Set(output.words.map(stemOf))
-  if (words.some((word) => stems.has(stemOf(word)) || output.words.some((other) => other.startsWith(word.slice(0, 4)) && word.length <= 6)))
+  if (
+    words.some(
+      (word) =>
+        stems.has(stemOf(word)) || output.words.some((other) => other.startsWith(word.slice(0, 4)) && word.length <= 6),
+    )
+  )
     return true
   const ranks = words.map(rankOf).filter((rank) => rank !== undefined)
   // A word that has no vector can be said in ways that nobody here knows.
-  if (ranks.length < words.length) return words.every((word) => !/^\p{Lu}/u.test(point) && rankOf(word) === undefined && word.length < 4)
+  if (ranks.length < words.length)
+    return words.every((word) => !/^\p{Lu}/u.test(point) && rankOf(word) === undefined && word.length < 4)
   const others = output.words.map(rankOf).filter((rank) => rank !== undefined)
   return nearestSimilarities(ranks, others.slice(0, 400)).some((similarity) => similarity >= NEAR)
 }

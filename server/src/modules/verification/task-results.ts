@@ -218,16 +218,19 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     const [a, b] = numbers.map(({ values }) => values[0]!) as [number, number]
     // What rises or falls does so against the figure of before, which stands first unless the text says otherwise.
     const isChange =
-      /\b(?:rise|rose|grow|grew|growth|increase\w?|drop\w{0,4}|fall|fell|decrease\w?|decline\w?|change\w?)\b/i.test(request) &&
-      !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
-    const expected = isChange ? [(100 * (b - a)) / a] : [
-      (100 * a) / b,
-      (100 * b) / a,
-      (100 * (a - b)) / a,
-      (100 * (a - b)) / b,
-      (100 * a) / (a + b),
-      (100 * b) / (a + b),
-    ]
+      /\b(?:rise|rose|grow|grew|growth|increase\w?|drop\w{0,4}|fall|fell|decrease\w?|decline\w?|change\w?)\b/i.test(
+        request,
+      ) && !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
+    const expected = isChange
+      ? [(100 * (b - a)) / a]
+      : [
+          (100 * a) / b,
+          (100 * b) / a,
+          (100 * (a - b)) / a,
+          (100 * (a - b)) / b,
+          (100 * a) / (a + b),
+          (100 * b) / (a + b),
+        ]
     return expected.some((value) =>
       percents.some(
         (number) =>
@@ -350,7 +353,9 @@ function checkStatistics(task: ReadTask, answer: Answer): Finding {
     if (
       name === 'sum' &&
       !/^(?:analyst|default)/.test(task.agentId) &&
-      !/\b(?:sum|add)\b|\bhow many .{1,40}\b(?:in all|in total|altogether|together)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b/i.test(task.full.raw)
+      !/\b(?:sum|add)\b|\bhow many .{1,40}\b(?:in all|in total|altogether|together)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b/i.test(
+        task.full.raw,
+      )
     )
       continue
     const expected = datasets.flatMap(compute)

@@ -1,0 +1,172 @@
+import { expect, test } from 'vitest'
+import type { CheckName } from './lane-checks.ts'
+import { verifyOutput } from './verification.ts'
+
+const CONTENT: readonly CheckName[] = ['asked_for', 'grounded', 'facts_used', 'recomputed', 'result_right']
+
+const failedChecks = async (agentId: string, task: string, output: string): Promise<CheckName[]> =>
+  (await verifyOutput({ agentId, task, output, mode: 'live' })).checks
+    .filter((check) => !check.passed && check.decides && CONTENT.includes(check.name))
+    .map(({ name }) => name)
+
+/** What a check refuses, and the right answer to the same task that it takes. */
+type Pair = { what: string; by: CheckName; agentId: string; task: string; wrong: string; right: string }
+
+const PAIRS: readonly Pair[] = [
+  {
+    what: 'one figure of a column that does not follow as the others do',
+    by: 'result_right',
+    agentId: 'analyst-v1',
+    task: 'Cost per seat, please:\nAula: 4,200 cost, 120 seats\nBasement: 1,950 cost, 60 seats\nCinema: 9,100 cost, 260 seats',
+    wrong: '| Room | per seat |\n|---|---|\n| Aula | 35.00 |\n| Basement | 37.50 |\n| Cinema | 35.00 |',
+    right: '| Room | per seat |\n|---|---|\n| Aula | 35.00 |\n| Basement | 32.50 |\n| Cinema | 35.00 |',
+  },
+  {
+    what: 'rows whose own figures are not in the order asked for',
+    by: 'result_right',
+    agentId: 'strategist-v1',
+    task: 'Rank by gain per cost, best first. Kiosk: cost 10, gain 25. Van: cost 20, gain 80. Stall: cost 5, gain 15.',
+    wrong: '1. Kiosk – 2.5\n2. Van – 4.0\n3. Stall – 3.0',
+    right: '1. Van – 4.0\n2. Stall – 3.0\n3. Kiosk – 2.5',
+  },
+  {
+    what: 'a list that is not in the order of its letters',
+    by: 'result_right',
+    agentId: 'default',
+    task: 'Sort a-z: quince, damson, medlar, bilberry',
+    wrong: 'bilberry, medlar, damson, quince',
+    right: 'bilberry, damson, medlar, quince',
+  },
+  {
+    what: 'a conversion with the rate given',
+    by: 'result_right',
+    agentId: 'analyst-v1',
+    task: '1 CHF = 1.04 EUR. Convert 250 CHF into EUR.',
+    wrong: '250 CHF are 240.38 EUR.',
+    right: '250 CHF are 260.00 EUR.',
+  },
+  {
+    what: 'a weighted average without its weights',
+    by: 'result_right',
+    agentId: 'analyst-v1',
+    task: 'Weighted average: essay 80 with weight 75 %, talk 60 with weight 25 %.',
+    wrong: 'The weighted average is 70.',
+    right: 'The weighted average is 75.',
+  },
+  {
+    what: 'a value far from all others',
+    by: 'result_right',
+    agentId: 'analyst-v1',
+    task: 'Which are the outliers: 40, 42, 39, 41, 400, 43',
+    wrong: 'There are none: all values are close to 41.',
+    right: 'Only 400 is one; the others lie close to 41.',
+  },
+  {
+    what: 'the number of nights',
+    by: 'result_right',
+    agentId: 'support-v1',
+    task: 'Confirm the booking of Mr Sato, 3–9 May, Room Heron, with the number of nights.',
+    wrong: 'Dear Mr Sato, we confirm Room Heron from 3 to 9 May (7 nights).',
+    right: 'Dear Mr Sato, we confirm Room Heron from 3 to 9 May (6 nights).',
+  },
+  {
+    what: 'a point that must be mentioned',
+    by: 'asked_for',
+    agentId: 'writer-v1',
+    task: 'Mail to the neighbours. Must mention: street closed on 4 July, tombola, bring plates.',
+    wrong: 'Dear neighbours, our street will be closed on 4 July for the party. Please bring plates. See you there!',
+    right:
+      'Dear neighbours, our street will be closed on 4 July for the party. Please bring plates. There will be a tombola!',
+  },
+  {
+    what: 'words beside a number that was to stand alone',
+    by: 'asked_for',
+    agentId: 'analyst-v1',
+    task: 'Answer with a number only: 14 boxes of 12 eggs, how many eggs?',
+    wrong: 'In the 14 boxes there are altogether 168 eggs.',
+    right: '168',
+  },
+  {
+    what: 'columns in another order',
+    by: 'asked_for',
+    agentId: 'analyst-v1',
+    task: 'As a markdown table with columns Name, Age, Town: Ida 31 Bonn; Bo 44 Kiel; Eva 27 Ulm',
+    wrong: '| Name | Town | Age |\n|---|---|---|\n| Ida | Bonn | 31 |\n| Bo | Kiel | 44 |\n| Eva | Ulm | 27 |',
+    right: '| Name | Age | Town |\n|---|---|---|\n| Ida | 31 | Bonn |\n| Bo | 44 | Kiel |\n| Eva | 27 | Ulm |',
+  },
+  {
+    what: 'a keyword that the task forbids',
+    by: 'asked_for',
+    agentId: 'coder-v1',
+    task: 'Python: the sum of the even numbers in xs, no for, no while.',
+    wrong: '```python\ntotal = sum(x for x in xs if x % 2 == 0)\n```',
+    right: '```python\ntotal = sum(filter(lambda x: x % 2 == 0, xs))\n```',
+  },
+  {
+    what: 'one item that is too long, where each has its limit',
+    by: 'asked_for',
+    agentId: 'writer-v1',
+    task: 'Two subject lines for a bakery newsletter, at most 30 characters each',
+    wrong: '1. Fresh rolls\n2. Everything you always wanted to know about sourdough',
+    right: '1. Fresh rolls\n2. Sourdough for beginners',
+  },
+  {
+    what: 'another address than the one given',
+    by: 'grounded',
+    agentId: 'support-v1',
+    task: 'Tell the user to open http://10.1.0.4 and to log in there.',
+    wrong: 'Please open http://192.168.0.1 and log in there.',
+    right: 'Please open http://10.1.0.4 and log in there.',
+  },
+  {
+    what: 'the hours of another day',
+    by: 'grounded',
+    agentId: 'support-v1',
+    task: 'Customer asks for Saturday. Hours: Mon–Fri 9–19, Sat 10–15. Reply.',
+    wrong: 'Hello! On Saturday we are open from 9 to 19.',
+    right: 'Hello! On Saturday we are open from 10 to 15.',
+  },
+  {
+    what: 'another weekday in a translation',
+    by: 'grounded',
+    agentId: 'default',
+    task: 'Translate into German: "The library is closed on Wednesday."',
+    wrong: 'Die Bibliothek ist am Donnerstag geschlossen.',
+    right: 'Die Bibliothek ist am Mittwoch geschlossen.',
+  },
+]
+
+test.each(PAIRS)('$what is refused, and the right answer is not', async ({ by, agentId, task, wrong, right }) => {
+  expect(await failedChecks(agentId, task, wrong)).toContain(by)
+  expect(await failedChecks(agentId, task, right)).toEqual([])
+})
+
+test.each([
+  [
+    'analyst-v1',
+    'Reports list 9, 17 and 4 cases. Total and the range?',
+    '30 cases in total; the reports range from 4 to 17.',
+  ],
+  [
+    'analyst-v1',
+    '2,000 at 3 % a year compounded annually, two years. What do I end up with?',
+    'About 2,121.80, of which 121.80 is interest.',
+  ],
+  [
+    'default',
+    'Turn into a list, 1 bullet per job: Ana sweeps, Bo mops, Cy dusts',
+    '- Ana sweeps\n- Bo mops\n- Cy dusts',
+  ],
+  [
+    'writer-v1',
+    'Opening of a letter to a baker, two sentences',
+    "Bread has to be good, and people notice when it isn't. I would like to bake it with you.",
+  ],
+  [
+    'support-v1',
+    'policy: vouchers cannot be combined. Customer: "can I use SPRING5 (5%) and the 20% card on my 50 euro order?" Reply.',
+    'Only one of them, as vouchers cannot be combined. With the card it is 40 €, with SPRING5 it would be 47.50 €.',
+  ],
+] as const)('%s: %s', async (agentId, task, output) => {
+  expect(await failedChecks(agentId, task, output)).toEqual([])
+})
