@@ -57,7 +57,7 @@ const MONTH_FIRST = /\b(\p{L}{3,10})\s(\d{1,2})(?:st|nd|rd|th)?\b(?!:)(?:,? (\d{
 const ISO = /\b(\d{4})-(\d{2})-(\d{2})\b/g
 
 /** The dates of a text that name a day and a month. */
-function datesOf(text: string): CalendarDate[] {
+export function datesOf(text: string): CalendarDate[] {
   const dates: CalendarDate[] = []
   const push = (day: string, month: number | undefined, year: string | undefined, match: RegExpExecArray) => {
     const start = match.index
@@ -193,7 +193,7 @@ function checkDateShift(task: ReadTask, answer: Answer): Finding {
 
 const CLOCK = /\b(\d{1,2})[:.h](\d{2})\b(?:\s?([ap])\.?m)?|\b(\d{1,2})\s?([ap])\.?m\b/gi
 
-function timesOf(text: string): number[] {
+export function timesOf(text: string): number[] {
   return [...text.matchAll(CLOCK)].slice(0, 40).flatMap(([, hour, minute = '0', half, shortHour, shortHalf]) => {
     const h = Number(hour ?? shortHour)
     const mark = (half ?? shortHalf)?.toLowerCase()

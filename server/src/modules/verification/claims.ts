@@ -1,5 +1,6 @@
 import { type Answer, cellNumber, readAnswer, sumOf, TOTAL, tablesOf } from './answer-numbers.ts'
 import { parseExpression } from './arithmetic.ts'
+import { evaluateCode } from './code-values.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import type { ReadTask } from './task.ts'
@@ -7,7 +8,14 @@ import type { ReadText } from './text.ts'
 
 /** What the answer itself claims to have computed: its equations and the totals of its tables. What it quotes it does not claim. */
 export const checkClaims = (task: ReadTask, output: ReadText): Finding =>
-  combine([checkEquations(task, readAnswer(output)), checkTables(output)])
+  combine([
+    checkEquations(task, readAnswer(output)),
+    checkTables(output),
+    checkStatement(output),
+    checkProducts(output),
+    checkComparisons(output),
+    checkCodeClaims(task, output),
+  ])
 
 /** "24 × 250 = 6,000": both sides are numbers and signs only. */
 function checkEquations(task: ReadTask, { text }: Answer): Finding {
@@ -98,4 +106,82 @@ function checkTables(output: ReadText): Finding {
     }
   }
   return isChecked ? passed : notApplicable
+}
+
+const numberOfLine = (output: ReadText, name: RegExp): number | undefined => {
+  const lines = output.lines.filter((line) => name.test(line.replace(/^[|\s*-]+/, '')))
+  const numbers =
+    lines.length === 1
+      ? readNumbers(lines[0]!.replace(/\([^)]{0,60}\)/g, '')).filter(({ isPercent }) => !isPercent)
+      : []
+  return numbers.length === 1 ? numbers[0]!.values[0] : undefined
+}
+
+/** Lines named net, VAT and gross, or revenue, costs and profit, add up. */
+function checkStatement(output: ReadText): Finding {
+  const [net, tax, gross] = [
+    /^(?:net|netto|subtotal)\b/i,
+    /^(?:vat|tax|mwst|iva|tva|sales tax)\b/i,
+    /^(?:gross|brutto|total|grand total|amount due)\b/i,
+  ].map((name) => numberOfLine(output, name))
+  if (net === undefined || tax === undefined || gross === undefined) return notApplicable
+  return Math.abs(net + tax - gross) <= 0.011 ||
+    output.lines.some((line) => /discount|shipping|tip|rabatt|deposit|fee/i.test(line))
+    ? passed
+    : failed('Net and tax do not add up to gross.')
+}
+
+/** "60 customers at 25 bring in 2,000": a number of things, a price and what they come to. */
+function checkProducts(output: ReadText): Finding {
+  for (const match of [
+    ...output.raw.matchAll(
+      /\b(\d[\d,.]{0,9}) (?:\p{L}{3,14} ){1,2}(?:at|à|@|x|×) [$€£]?(\d[\d,.]{0,9})(?: (?:each|apiece|\p{L}{3,6}))?(?: still| would| will| only| then)? (?:bring in|make|makes|comes? to|cost|costs|give|gives|is|are|yield|total) [$€£]?(\d[\d,.]{0,12})/giu,
+    ),
+  ].slice(0, 20)) {
+    const [count, price, total] = match.slice(1).map((part) => readNumbers(part)[0])
+    if (
+      count &&
+      price &&
+      total &&
+      !standsFor(total, count.values[0]! * price.values[0]!) &&
+      !/^\s?(?:%|per\b)/.test(output.raw.slice(match.index + match[0].length, match.index + match[0].length + 5))
+    )
+      return failed(`${count.text} at ${price.text} are not ${total.text}.`)
+  }
+  return notApplicable
+}
+
+/** "Blue is faster: 6.4 a day against 6.8 for Red": the comparison goes against its own figures. */
+function checkComparisons(output: ReadText): Finding {
+  const match =
+    /\bis (faster|higher|larger|bigger|more|better|cheaper|lower|smaller|slower|less)\b[^.:\n\d]{0,30}[:,(] ?[^.\d\n]{0,20}[$€£]?(\d[\d.,]{0,10})(?![\d%])[^.\n\d]{0,40}\b(?:against|versus|vs\.?|compared (?:with|to)|than)\b[^.\n\d]{0,20}[$€£]?(\d[\d.,]{0,10})/i.exec(
+      output.raw,
+    )
+  const [a, b] = match ? [readNumbers(match[2]!)[0]?.values[0], readNumbers(match[3]!)[0]?.values[0]] : []
+  if (!match || a === undefined || b === undefined || a === b) return notApplicable
+  const word = match[1]!.toLowerCase()
+  // Faster may be more a day or fewer seconds; better may be either.
+  if (
+    /^(?:better|slower)$/.test(word) ||
+    (word === 'faster' && !/\b(?:per|a|an) (?:day|hour|minute|week)\b/i.test(output.raw))
+  )
+    return notApplicable
+  return /^(?:cheaper|lower|smaller|less)$/.test(word) === a < b
+    ? passed
+    : failed('The comparison goes against its own figures.')
+}
+
+/** "`17 // 5` is 3.4": the value of an expression in code. */
+function checkCodeClaims(task: ReadTask, output: ReadText): Finding {
+  if (!task.agentId.startsWith('coder') || !/\bpython\b/i.test(task.full.raw)) return notApplicable
+  for (const [, expression, digits] of [
+    ...output.raw.matchAll(
+      /`(-?\d[\d\s+*/%().-]{2,40})`? (?:is|gives|=|==|returns|evaluates to|→|->) `?(-?\d{1,12}(?:\.\d{1,8})?)/g,
+    ),
+  ].slice(0, 20)) {
+    const value = evaluateCode(`\`${expression}\``)
+    if (value !== undefined && Math.abs(Number(value) - Number(digits)) > 1e-3 * Math.max(1, Math.abs(Number(value))))
+      return failed(`${expression!.trim()} is not ${digits}.`)
+  }
+  return notApplicable
 }

@@ -1,4 +1,6 @@
+import { checkCodeFaults } from './code-faults.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { checkLabels } from './source-facts.ts'
 import type { ReadTask } from './task.ts'
 import { cutLinesAt, plainText, type ReadText, splitFences, wordsOf } from './text.ts'
 
@@ -46,6 +48,7 @@ export const checkCode = (task: ReadTask, output: ReadText): Finding =>
     checkColumns(task, output),
     checkUnchanged(task, output),
     checkSpelling(task, output),
+    checkCodeFaults(task, output),
   ])
 
 /** What the task asks of code by name: settings, tests, no imports, rows, a schedule, an expression. */
@@ -57,6 +60,7 @@ export const checkCodeRequest = (task: ReadTask, output: ReadText): Finding =>
     checkLimit(task, output),
     checkCron(task, output),
     checkPattern(task, output),
+    task.agentId.startsWith('coder') ? checkLabels(task, output) : notApplicable,
   ])
 
 /** Python's own rule: a line that opens a block ends with a colon. */
@@ -128,6 +132,14 @@ const DEFECTS: readonly Defect[] = [
     isGone: (code) => /\bwith\b|\busing\b|\bdefer\b|finally|\bexcept\b|\bcatch\b|\btry\b/.test(code),
   },
   {
+    named: /\bunsupported operand type|\bcan only concatenate str|\bcannot concatenate\b/i,
+    isGone: (code) => /\b(?:int|float|Decimal|str|number|Number|parseFloat|parseInt)\(|\bf["']|\.format\(/.test(code),
+  },
+  {
+    named: /\b(?:file ?names?|paths?|names?)\b.{0,30}\bspaces?\b|\bspaces? in (?:the )?(?:file ?)?names?\b/i,
+    isGone: (code) => !/\$\(ls\b|`ls\b/.test(code) && !/\b(?:mv|cp|rm|cat)\b(?: -\w{1,6})* \$\w/.test(code),
+  },
+  {
     named: /\bcase[- ]?(?:in)?sensitive\b/i,
     isGone: (code) => /lower|upper|casefold|ignorecase|\/i|ilike|collate|equalsIgnoreCase|toLocale/i.test(code),
   },
@@ -137,12 +149,25 @@ function checkDefect(task: ReadTask, output: ReadText): Finding {
   if (!task.code || !task.is.fix) return notApplicable
   const defects = DEFECTS.filter(({ named }) => named.test(task.full.raw))
   const { blocks } = splitFences(output.raw)
-  if (defects.length === 0 || blocks.length === 0) return notApplicable
+  if (blocks.length === 0) return notApplicable
   const code = blocks.map((block) => block.code).join('\n')
-  return defects.some((defect) => !defect.isGone(withoutComments(code)))
+  const isLoopKept =
+    /\b(?:never|not|misses|skips|without)\b.{0,24}\bthe last\b|\bthe last \w{1,12} (?:is )?(?:missing|never|skipped)\b|\bone (?:too few|short)\b/i.test(
+      task.full.raw,
+    ) &&
+    loopsOf(task.code).length > 0 &&
+    loopsOf(task.code).every((loop) => loopsOf(code).includes(loop)) &&
+    !/\[-1\]|\+ ?1|<=/.test(code)
+  return isLoopKept || defects.some((defect) => !defect.isGone(withoutComments(code)))
     ? failed('The defect that the task names is still in the code.')
     : passed
 }
+
+/** The heads of loops, without white space. */
+const loopsOf = (code: string) =>
+  (code.match(/\brange\([^)\n]{1,60}\)|\b(?:for|while) ?\([^)\n]{1,80}\)/g) ?? [])
+    .slice(0, 20)
+    .map((loop) => loop.replace(/\s/g, ''))
 
 const withoutComments = (code: string) => cutLinesAt(code, '#', '//')
 
@@ -152,7 +177,11 @@ function checkUnchanged(task: ReadTask, output: ReadText): Finding {
   const { blocks } = splitFences(output.raw)
   // In YAML and Python the indentation is part of the code.
   const isIndented = /\b(?:yaml|yml|python|indent\w{0,6}|makefile)\b/i.test(task.full.raw)
-  const compact = (code: string) => withoutComments(code).replace(isIndented ? /[^\S\n]+$/gm : /\s+/g, '')
+  const compact = (code: string) =>
+    withoutComments(code)
+      .split('\n')
+      .map((line) => (isIndented ? line.trimEnd() : line.replace(/\s+/g, '')))
+      .join(isIndented ? '\n' : '')
   const taskText = compact(task.full.raw)
   const mended = blocks.map((block) => compact(block.code)).filter((code) => code.length > 20)
   if (mended.length === 0) return notApplicable

@@ -73,7 +73,9 @@ const isComputing = (task: ReadTask) =>
 /** A figure with the same unit or the same word in front of it as one of the source, but with another value. */
 function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding {
   const isStrict = (task.is.summary || task.is.extraction) && task.material !== ''
-  const hasFacts = /^(?:writer|support|researcher|default)/.test(task.agentId) && !isComputing(task)
+  // A question about a quoted text is answered from it, even where it asks how many.
+  const isAsked = /^(?:researcher|default)/.test(task.agentId) && /^[^"“„«]{0,200}\?\s*["“„«]/.test(task.full.raw)
+  const hasFacts = isAsked || (/^(?:writer|support|researcher|default)/.test(task.agentId) && !isComputing(task))
   if ((!isStrict && !hasFacts) || task.is.translation || task.is.template) return notApplicable
   const text = splitFences(output.raw).prose
   const sourceParts = distinct(readNumbers(source, { words: true }), source)
@@ -86,6 +88,7 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
   const isGiven = (number: TextNumber) =>
     sourceParts.some((other) => other.values.some((value) => standsFor(number, value, isRoughIn(text, number))))
   const values = sourceParts.flatMap((number) => number.values).slice(0, 24)
+  const percents = sourceParts.filter(({ isPercent }) => isPercent).map(({ values: [value] }) => value!)
   // A text that is retold has shares of its own at most; sums and differences would be other figures.
   const isRetold = isStrict && !/\b(?:difference|total|sum|together|how (?:much|many) more)\b/i.test(task.request)
   const isDerived = (number: TextNumber) =>
@@ -93,7 +96,7 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
       number.isPercent ||
       isRoughIn(text, number) ||
       COMPARED.test(text.slice(Math.max(0, number.start - 24), number.end + 24))) &&
-    follows(number, values, text)
+    follows(number, values, percents, text)
   const specified = new Set([
     ...requestedCounts(task).map(({ count }) => count),
     ...requestedLengths(task.request).flatMap(({ min, max }) => [min, max]),
@@ -150,7 +153,7 @@ const isLabel = (text: string, { start, end }: TextNumber) => {
 }
 
 /** Differences, sums, shares and changes of two figures of the source. */
-function follows(number: TextNumber, values: readonly number[], text: string): boolean {
+function follows(number: TextNumber, values: readonly number[], percents: readonly number[], text: string): boolean {
   const isRough = isRoughIn(text, number)
   const fits = (value: number) =>
     standsFor(number, value, isRough) ||
@@ -160,7 +163,7 @@ function follows(number: TextNumber, values: readonly number[], text: string): b
     for (const b of values) {
       if (a === b) continue
       if (fits(a + b) || fits(a - b) || fits(a * b)) return true
-      if (b > 0 && b < 100 && (fits((a * b) / 100) || fits(a * (1 - b / 100)) || fits(a * (1 + b / 100)))) return true
+      if (percents.includes(b) && [(a * b) / 100, a * (1 - b / 100), a * (1 + b / 100)].some(fits)) return true
       if (b && number.isPercent && (fits((100 * a) / b) || fits((100 * (a - b)) / b))) return true
       if (b && Number.isInteger(a / b) && fits(a / b)) return true
     }

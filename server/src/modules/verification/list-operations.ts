@@ -37,7 +37,7 @@ function readList(text: string): { request: string; items: string[] } {
   const [first = '', ...rest] = lines
   const colon = first.indexOf(':')
   const inLine = colon > 0 ? first.slice(colon + 1).trim() : ''
-  const clean = (item: string) => item.trim().replace(/^[-*•]\s|^["“]|["”.?!]+$/g, '')
+  const clean = (item: string) => item.trim().replace(/^[-*•]\s|^["“]|["”.?!]{1,5}$/g, '')
   if (rest.length >= 3 && !inLine) return { request: first, items: rest.map(clean).filter(Boolean) }
   if (rest.length > 0 || !inLine) return { request: text, items: [] }
   const items = inLine.split(/[,;]/).map(clean).filter(Boolean)
@@ -72,7 +72,7 @@ function checkUnique(items: readonly string[], output: ReadText): Finding {
   if (unique.length === items.length) return notApplicable
   const text = output.raw.toLowerCase()
   if (!unique.every((item) => hasName(text, item))) return failed('An item of the list is missing.')
-  const written = text.split(/[,;\n]/).map((item) => item.replace(/^[\s\-*•\d.)]+/, '').replace(/[\s.]+$/, ''))
+  const written = text.split(/[,;\n]/).map((item) => item.replace(/^[\s\-*•\d.)]+/, '').replace(/[\s.]{1,5}$/, ''))
   return unique.some((item) => written.filter((other) => other === item).length > 1)
     ? failed('An item of the list stands twice.')
     : passed

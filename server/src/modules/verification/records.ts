@@ -71,7 +71,7 @@ function readRecords(parts: readonly string[]): TaskRecord[] {
     const labels = lead.split(/:\s?/).filter((piece) => /\p{L}/u.test(piece))
     const name = ((isLabelled ? labels[0] : labels.at(-1)) ?? '')
       .replace(/^[^\p{L}]+/u, '')
-      .replace(/[^\p{L}\d]+$/u, '')
+      .replace(/[^\p{L}\d]{1,20}$/u, '')
       .toLowerCase()
     return name && name.split(/\s+/).length <= 4 && name.length <= MAX_NAME ? [{ name, figures }] : []
   })

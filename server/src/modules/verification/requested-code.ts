@@ -102,6 +102,7 @@ export function checkNamed(task: ReadTask, output: ReadText): Finding {
       task.request,
     )?.[1]
   const { blocks } = splitFences(output.raw)
-  if (!name || blocks.length === 0) return notApplicable
+  if (!name || (blocks.length === 0 && !/^\s{0,8}(?:def|function|class|const|public|func|fn) /.test(output.raw)))
+    return notApplicable
   return output.raw.includes(name) ? passed : failed(`There is nothing named ${clip(name, 30)} in it.`)
 }

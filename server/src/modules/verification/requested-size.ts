@@ -16,7 +16,7 @@ const UNIT_WORDS: Readonly<Record<Unit, string>> = {
   words: 'word words wort worte wörter wörtern mot mots palabra palabras parola parole palavra palavras woord woorden',
   rows: 'row rows',
   items:
-    'bullet bullets point points joke jokes pun puns one-liner one-liners idea ideas tip tips option options reason reasons example examples step steps question questions fact facts source sources headline headlines title titles tagline taglines slogan slogans item items entry entries pro pros con cons risk risks benefit benefits way ways thing things variant variants alternative alternatives haikus limericks phase phases tweet tweets hashtag hashtags keyword keywords advantage advantages disadvantage disadvantages difference differences cause causes theory theories argument arguments suggestion suggestions name names subject-lines rule rules goal goals habit habits quote quotes adjective adjectives synonym synonyms recommendation recommendations strategy strategies channel channels milestone milestones metric metrics kpi kpis lesson lessons takeaway takeaways finding findings objection objections feature features use-cases gründe grund ideen idee tipps witze beispiele vorschläge fragen punkte schritte vorteile nachteile namen idées raisons exemples conseils blagues avantages étapes titres ideas razones ejemplos consejos chistes pasos ventajas títulos idee ragioni esempi consigli barzellette passi vantaggi titoli ideias razões exemplos dicas piadas passos redenen ideeën tips voorbeelden',
+    'bullet bullets heading headings point points joke jokes pun puns one-liner one-liners idea ideas tip tips option options reason reasons example examples step steps question questions fact facts source sources headline headlines title titles tagline taglines slogan slogans item items entry entries pro pros con cons risk risks benefit benefits way ways thing things variant variants alternative alternatives haikus limericks phase phases tweet tweets hashtag hashtags keyword keywords advantage advantages disadvantage disadvantages difference differences cause causes theory theories argument arguments suggestion suggestions name names subject-lines rule rules goal goals habit habits quote quotes adjective adjectives synonym synonyms recommendation recommendations strategy strategies channel channels milestone milestones metric metrics kpi kpis lesson lessons takeaway takeaways finding findings objection objections feature features use-cases gründe grund ideen idee tipps witze beispiele vorschläge fragen punkte schritte vorteile nachteile namen idées raisons exemples conseils blagues avantages étapes titres ideas razones ejemplos consejos chistes pasos ventajas títulos idee ragioni esempi consigli barzellette passi vantaggi titoli ideias razões exemplos dicas piadas passos redenen ideeën tips voorbeelden',
 }
 const UNIT_OF = new Map<string, Unit>(
   Object.entries(UNIT_WORDS).flatMap(([unit, words]) => words.split(' ').map((word) => [word, unit as Unit] as const)),
@@ -204,7 +204,11 @@ function countItems({ raw, lines }: ReadText): number[] {
       lines.length === 1 && !/[.!?;:]\s/.test(raw.trim())
         ? lines[0]!.split(/,| and | und | et | y /).filter((part) => part.trim())
         : []
-    return parts.length >= 3 && parts.every((part) => part.trim().split(/\s+/).length <= 3) ? [parts.length] : []
+    if (parts.length >= 3 && parts.every((part) => part.trim().split(/\s+/).length <= 3)) return [parts.length]
+    // Three short lines and more without a full stop: titles, names, headings.
+    const isPlainList =
+      lines.length >= 3 && lines.every((line) => line.length <= 80 && !/[.!?:,;]$/.test(line) && !/[.!?] /.test(line))
+    return isPlainList ? [lines.length] : []
   }
   // Headings and bold leads can be the items, with lists below them.
   return [...counts, ...(headings > 1 ? [headings, headings - 1] : []), ...(bold > 1 ? [bold, bold - 1] : [])]
@@ -269,7 +273,7 @@ export function requestedLengths(request: string): Bounds[] {
 
 export function checkLength(task: ReadTask, output: ReadText): Finding {
   if (
-    task.agentId.startsWith('coder') ||
+    (task.agentId.startsWith('coder') && !/\b(?:commit|subject|changelog)\b/i.test(task.request)) ||
     /\b(?:outline|titles?|headlines?|plan|structure|gliederung|ideas?)\b/i.test(task.request)
   )
     return notApplicable
@@ -277,8 +281,12 @@ export function checkLength(task: ReadTask, output: ReadText): Finding {
   if (lengths.length === 0) return notApplicable
   const { min, max, unit } = lengths[0]!
   if (!(max > 0)) return notApplicable
-  const words = output.raw.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
-  const size = unit === 'words' ? words : output.raw.trim().length
+  // The subject of a commit is its first line.
+  const text = task.agentId.startsWith('coder')
+    ? (output.lines.find((line) => !line.startsWith('```')) ?? '')
+    : output.raw
+  const words = text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+  const size = unit === 'words' ? words : text.trim().length
   // People count words differently, and a greeting and a title may be meant or not.
   const isEach = EACH.test(task.request)
   if (isEach) return checkEachLength(output, max, unit)

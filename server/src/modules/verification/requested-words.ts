@@ -74,7 +74,7 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
   }
   // "Avoid the words "a" and "b"": every quoted word of the clause.
   const listed =
-    /\b(?:avoid|without|don't use|do not use|never use|not use|no) (?:using )?(?:the )?(?:words?|terms?|phrases?)\b(.{1,200})/i.exec(
+    /\b(?:avoid|without|(?:don't|do not|never|not) (?:use|mention|say|write)|no) (?:using )?(?:the )?(?:words?|terms?|phrases?)\b(.{1,200})/i.exec(
       request,
     )
   for (const { text } of listed ? quotedPassages(listed[1]!.split(/[.!?\n]/, 1)[0]!, 40) : []) {
@@ -90,7 +90,7 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
         : passed,
     )
   if (
-    /\b(?:do not|don't|never|without) (?:promis\w{1,3}|giv\w{1,3}|nam\w{1,3}|commit\w{0,4} to|mention\w{0,3}) (?:an? |any )?(?:dates?|timelines?|deadlines?)\b/i.test(
+    /\b(?:do not|don't|never|without) (?:promis\w{1,3}|giv\w{1,3}|nam\w{1,3}|commit\w{0,4} to|mention\w{0,3}) (?:an? |any )?(?:\w{1,12} )?(?:dates?|timelines?|deadlines?)\b/i.test(
       request,
     )
   )

@@ -129,7 +129,7 @@ function checkAge(task: ReadTask, output: ReadText): Finding {
 }
 
 /** "Heating and power 90" and then "190 for heating and power": the one figure of a label is replaced. */
-function checkLabels(task: ReadTask, output: ReadText): Finding {
+export function checkLabels(task: ReadTask, output: ReadText): Finding {
   if (task.is.translation || task.is.creative) return notApplicable
   const labels = [
     ...task.full.raw

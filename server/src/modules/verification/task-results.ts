@@ -10,6 +10,7 @@ import { checkNamedFigures } from './named-figures.ts'
 import { checkNumberQuestions } from './number-questions.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import { checkExtremes, checkOrder, checkRatioOrder, checkShownOrder } from './ordering.ts'
+import { checkPlanLimits } from './plan-limits.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf } from './text.ts'
 import { checkTextQuestions } from './text-questions.ts'
@@ -30,6 +31,7 @@ export const checkResult = (task: ReadTask, output: ReadText): Finding => {
     checkSplit(task, output),
     checkNamedFigures(task, output),
     checkGivenRates(task, answer),
+    checkPlanLimits(task, output),
     checkDerived(task, answer),
     checkTextQuestions(task, output),
     checkListOperations(task, output),

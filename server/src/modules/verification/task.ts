@@ -110,9 +110,13 @@ function splitMaterial(text: string): { request: string; material: string } {
 const CODE_LINE =
   /^\s*(?:def |class |function |const |let |var |import |from \w{1,40} import|return\b|if ?\(|for ?\(|while ?\(|#include|public |private |fn |func |select .{1,200} from |insert into |create table |print\(|console\.|async |await )|[;{}]\s*$|=>|^\s*\w{1,40} = \w[\w.]{0,60}\(.{0,200}\)$|^\s{2,}\S.{0,200}[)\];:]$/i
 
+/** "Return the initials of …": a sentence that begins with a word of code. */
+const PROSE_LINE =
+  /^\s*(?:Return|Let|From|Class|Import|Select|Public|Private|Await|Async) [a-z]{1,20} [a-z]{1,20}\b[^;{}=]{0,400}$/
+
 const codeLinesOf = (text: string) => {
   const lines = text.split('\n')
-  const code = lines.filter((line) => line.length < 400 && CODE_LINE.test(line))
+  const code = lines.filter((line) => line.length < 400 && CODE_LINE.test(line) && !PROSE_LINE.test(line))
   const inline =
     text
       .match(
