@@ -1,181 +1,231 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { answerFeatures, registerFeatures } from '../src/modules/verification/answer-features.ts'
 import {
   type AnswerModels,
   canDecline,
-  type LinearModel,
-  meaningOf,
-  scoreOf,
+  declineFeatures,
+  hasSubject,
+  type Kinds,
+  kindFeatures,
+  LANE_KINDS,
+  sentencesToScore,
+  subjectFeatures,
   WORD_BUCKETS,
-  wantsNoEssay,
   wordBuckets,
 } from '../src/modules/verification/answer-model.ts'
+import { scoreOfTrees } from '../src/modules/verification/boosted-trees.ts'
 import { readTask } from '../src/modules/verification/task.ts'
 import { readText } from '../src/modules/verification/text.ts'
 import type { LabelledOutput } from './confusion-table.ts'
+import { fitLinear, fitText } from './fit-linear.ts'
+import { fitTrees, type Sample } from './fit-trees.ts'
 
 /**
- * Fits the models of `answer-model.ts` on the development set and on `refusals.txt` and `answers.txt`, and writes
- * `answer-model.json`. With `--held-out <prefix of ids>` it fits without those outputs, writes nothing and prints how the
- * models do on them. Nothing is random, so the same data give the same weights.
+ * Fits the models of `answer-model.ts` on labelled sets and on `refusals.txt` and `answers.txt`, and writes `answer-model.json`:
+ * `node launch.mjs server/scripts/train-answer-model.ts [--held-out <prefix of ids>] [set.jsonl …]`, by default on
+ * `development.jsonl`. What is held out takes no part, and the models are measured on it. Nothing is random, so the same lines
+ * give the same weights in whatever order they stand. The scores of one model that another reads come from fits without the
+ * author's own set, as they will for outputs of strangers.
  */
 const data = new URL('../data/verification/', import.meta.url)
-const read = (name: string) => readFileSync(new URL(name, data), 'utf8').split('\n').filter(Boolean)
-const items = read('development.jsonl').map((line) => JSON.parse(line) as LabelledOutput)
-const [, heldOut] = process.argv.slice(2)
-const training = items.filter(({ id }) => heldOut === undefined || !id.startsWith(heldOut))
-const test = items.filter((item) => !training.includes(item))
+const options = process.argv.slice(2)
+const heldOut = options[0] === '--held-out' ? options.splice(0, 2)[1] : undefined
+const paths = options.length > 0 ? options : [new URL('development.jsonl', data)]
+const linesOf = (path: string | URL) =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+const items = paths
+  .flatMap(linesOf)
+  .map((line) => JSON.parse(line) as LabelledOutput)
+  .sort((a, b) => (a.id < b.id ? -1 : 1))
 
-type Example = {
-  features: Record<string, number>
-  words: Map<number, number>
-  meaning: Float64Array
-  y: 0 | 1
-  weight: number
-}
 type Pair = Pick<LabelledOutput, 'lane' | 'task' | 'output' | 'context'>
+type Example = Pair & { set: string; y: 0 | 1; weight: number }
 
-const NAMES = [
-  'figures',
-  'has_code',
-  'lists',
-  'shared_of_task',
-  'shared_of_output',
-  'names_used',
-  'numbers_used',
-  'names_unused',
-  'numbers_unused',
-  'questions',
-  'elsewhere',
-  'short',
-  'near_output',
-  'near_task',
-  'english',
-  'code_missing',
-  'result_missing',
-  'size',
-  'persons',
-]
-
+/** The author of a line: "w" of "w102", "s1" of "s1-040". */
+const setOf = ({ id }: LabelledOutput) => /^[a-z]+(?:\d+(?=-))?/.exec(id)![0]
+const isHeldOut = (item: LabelledOutput) => heldOut !== undefined && item.id.startsWith(heldOut)
+const training = items.filter((item) => !isHeldOut(item))
+const rights = training.filter(({ label }) => label === 'right')
 const parse = ({ lane, task, context = [], output }: Pair) => [readTask(lane, task, context), readText(output)] as const
 
-function decliningExample(pair: Pair, y: 0 | 1, weight: number): Example {
-  const [task, output] = parse(pair)
-  const features = answerFeatures(task, output)
-  return {
-    features: Object.fromEntries(NAMES.map((name) => [name, features[name]!])),
-    words: wordBuckets(output.raw),
-    meaning: features.english ? meaningOf(output) : new Float64Array(meaningOf(output).length),
-    y,
-    weight,
-  }
-}
+const FOLDS_OF_WRITTEN = 3
 
-const isEligible = (pair: Pair) => canDecline(...parse(pair))
-const ofLabel = (set: readonly LabelledOutput[], label: string) => set.filter((item) => item.label === label)
-
+/** Right and refusing outputs, and the written ones under tasks of the sets. */
 function decliningExamples(): Example[] {
-  const right = ofLabel(training, 'right').filter(isEligible)
-  const refusing = ofLabel(training, 'refusing').filter(isEligible)
-  const written = read('refusals.txt')
-    .filter((line) => !line.startsWith('#'))
-    .map((line) => line.split('\t')[1]!)
-  const answers = read('answers.txt')
-    .filter((line) => !line.startsWith('#'))
-    .map((line) => line.split('\t'))
+  const refusals = linesOf(new URL('refusals.txt', data)).map((line) => line.split('\t')[1]!)
+  const answers = linesOf(new URL('answers.txt', data)).map((line) => line.split('\t'))
   return [
-    ...right.map((item) => decliningExample(item, 0, 1)),
-    ...refusing.map((item) => decliningExample(item, 1, 1)),
-    ...answers.map(([lane, task, output]) => decliningExample({ lane: lane!, task: task!, output: output! }, 0, 1)),
-    // Each refusal stands under tasks of the set, which it could be an answer to.
-    ...written.map((text, index) => {
-      const { lane, task, context } = right[(index * 37) % right.length]!
-      const output = index % 3 === 1 ? `${text} ${written[(index + 1) % written.length]}` : text
-      return decliningExample({ lane, task, output, ...(context && { context }) }, 1, 0.5)
+    ...training
+      .filter(({ label, visible }) => label === 'right' || (label === 'refusing' && visible))
+      .map((item): Example => ({ ...item, set: setOf(item), y: item.label === 'right' ? 0 : 1, weight: 1 })),
+    ...answers.map(
+      ([lane, task, output], index): Example => ({
+        lane: lane!,
+        task: task!,
+        output: output!,
+        set: `written ${index % FOLDS_OF_WRITTEN}`,
+        y: 0,
+        weight: 1,
+      }),
+    ),
+    ...refusals.map((text, index): Example => {
+      const right = rights[(index * 37 + 11) % rights.length]!
+      const next = refusals[(index + 1) % refusals.length]!
+      const whole = index % 3 === 1 && !text.includes('{}') ? `${text} ${next}` : text
+      const output = whole.replaceAll('{}', subjectOf(right, index))
+      return { ...right, output, set: `written ${index % FOLDS_OF_WRITTEN}`, y: 1, weight: 0.5 }
     }),
   ]
 }
 
-function registerExamples(): Example[] {
-  const example = (item: LabelledOutput): Example => {
-    const output = readText(item.output)
-    const isEssay = item.label === 'off_subject' || item.lane === 'researcher-v2'
-    return {
-      features: { ...registerFeatures(output) },
-      words: new Map(),
-      meaning: new Float64Array(),
-      y: isEssay ? 1 : 0,
-      weight: 1,
-    }
-  }
-  return [...ofLabel(training, 'right'), ...ofLabel(training, 'off_subject')]
-    .filter((item) => answerFeatures(...parse(item)).english === 1)
-    .map(example)
+const ORDERS = /^(?:write|give|make|tell|with|that|this|from|what|about|your|should|which|explain|short)$/
+
+/** A few words of the task, as somebody would repeat them who does not do it. */
+function subjectOf({ lane, task }: Pair, index: number): string {
+  const words = readTask(lane, task, []).requestWords.filter((word) => word.length > 3 && !ORDERS.test(word))
+  if (words.length < 3) return words[0] ?? 'this'
+  return index % 2 === 1 ? `${words[1]} and ${words[2]}` : words.slice(0, 3).join(', ')
 }
 
-/** Logistic regression by gradient descent from zero. */
-function fit(examples: readonly Example[], { rounds, decay, rate }: { rounds: number; decay: number; rate: number }) {
-  const names = Object.keys(examples[0]!.features)
-  const size = examples[0]!.meaning.length
-  const weights = new Float64Array(names.length)
-  const words = new Float64Array(WORD_BUCKETS)
-  const meaning = new Float64Array(size)
-  let bias = 0
-  const total = examples.reduce((sum, { weight }) => sum + weight, 0)
-  const rows = examples.map((example) => ({ ...example, row: names.map((name) => example.features[name]!) }))
-  for (let round = 0; round < rounds; round++) {
-    const gradients = [new Float64Array(names.length), new Float64Array(WORD_BUCKETS), new Float64Array(size)] as const
-    let biasGradient = 0
-    for (const { row, words: buckets, meaning: vector, y, weight } of rows) {
-      let z = bias
-      for (let i = 0; i < row.length; i++) z += weights[i]! * row[i]!
-      for (const [bucket, count] of buckets) z += words[bucket]! * count
-      for (let i = 0; i < size; i++) z += meaning[i]! * vector[i]!
-      const error = ((1 / (1 + Math.exp(-z)) - y) * weight) / total
-      biasGradient += error
-      for (let i = 0; i < row.length; i++) gradients[0][i]! += error * row[i]!
-      for (const [bucket, count] of buckets) gradients[1][bucket]! += error * count
-      for (let i = 0; i < size; i++) gradients[2][i]! += error * vector[i]!
-    }
-    bias -= rate * biasGradient
-    weights.forEach((weight, i) => {
-      weights[i]! -= rate * (gradients[0][i]! + decay * weight)
-    })
-    words.forEach((weight, i) => {
-      words[i]! -= 2 * rate * (gradients[1][i]! + decay * weight)
-    })
-    meaning.forEach((weight, i) => {
-      meaning[i]! -= rate * (gradients[2][i]! + decay * weight)
-    })
-  }
-  const round = (value: number) => Math.round(value * 1_000) / 1_000
+const fitRefusalTexts = (examples: readonly Example[]) => {
+  const read = examples.map((example) => ({ ...example, text: readText(example.output) }))
   return {
-    bias: round(bias),
-    weights: Object.fromEntries(names.map((name, i) => [name, round(weights[i]!)])),
-    ...(words.some((value) => value !== 0) && { words: [...words].map(round) }),
-    ...(size > 0 && { meaning: [...meaning].map(round) }),
-  } satisfies LinearModel
+    refusal_text: fitText(
+      read.map(({ text, y, weight }) => ({ buckets: wordBuckets(text.raw), y, weight })),
+      WORD_BUCKETS,
+      25,
+    ),
+    refusal_sentence: fitText(
+      read.flatMap(({ text, y, weight }) => {
+        const sentences = sentencesToScore(text)
+        return sentences.map((sentence) => ({
+          buckets: wordBuckets(sentence),
+          y,
+          weight: weight / Math.sqrt(sentences.length),
+        }))
+      }),
+      WORD_BUCKETS,
+      12,
+    ),
+  }
 }
 
-const models: AnswerModels = {
-  declines: fit(decliningExamples(), { rounds: 400, decay: 0.0005, rate: 1.5 }),
-  register: fit(registerExamples(), { rounds: 800, decay: 0.004, rate: 1 }),
+/** For each set what is fitted on the others. */
+function outOfFold<Model, Result>(
+  examples: readonly Example[],
+  fit: (others: readonly Example[]) => Model,
+  use: (model: Model, example: Example) => Result[],
+): Result[] {
+  return [...new Set(examples.map(({ set }) => set))].flatMap((set) => {
+    const model = fit(examples.filter((example) => example.set !== set))
+    return examples.filter((example) => example.set === set).flatMap((example) => use(model, example))
+  })
 }
 
+function fitDeclining(): Pick<AnswerModels, 'refusal_text' | 'refusal_sentence' | 'declines'> {
+  const examples = decliningExamples()
+  const samples = outOfFold(examples, fitRefusalTexts, (models, example): Sample[] => {
+    const [task, output] = parse(example)
+    if (!canDecline(task, output)) return []
+    return [{ features: declineFeatures(models, task, output), y: example.y, weight: example.weight }]
+  })
+  return { ...fitRefusalTexts(examples), declines: fitTrees(samples, { trees: 120, depth: 2 }) }
+}
+
+/** Right outputs, those about something else, and right ones under other tasks of the same author and language. */
+function subjectExamples(): Example[] {
+  const languages = new Map(
+    rights.map((item) => [item, readTask(item.lane, item.task, []).language?.language ?? 'en'] as const),
+  )
+  const labelled = training
+    .filter(({ label, visible }) => label === 'right' || (label === 'off_subject' && visible))
+    .map(
+      (item): Example => ({
+        ...item,
+        set: setOf(item),
+        y: item.label === 'right' ? 0 : 1,
+        weight: item.label === 'right' ? 1 : 4,
+      }),
+    )
+  const exchanged = rights.flatMap((right, index) => {
+    const others = rights.filter(
+      (other) => other !== right && setOf(other) === setOf(right) && languages.get(other) === languages.get(right),
+    )
+    const [same, different] = [
+      others.filter(({ lane }) => lane === right.lane),
+      others.filter(({ lane }) => lane !== right.lane),
+    ]
+    return [same, same, different, different].flatMap((tasks, place): Example[] => {
+      const other = tasks[(index * 7 + place * 13) % Math.max(1, tasks.length)]
+      if (!other) return []
+      const { lane, task, context } = other
+      return [{ lane, task, output: right.output, ...(context && { context }), set: setOf(right), y: 1, weight: 0.04 }]
+    })
+  })
+  return [...labelled, ...exchanged]
+}
+
+function fitKinds(examples: readonly Example[]): Kinds {
+  const labelled = examples
+    .filter(({ weight }) => weight >= 1)
+    .map((example) => ({
+      ...example,
+      features: kindFeatures(readText(example.output)),
+    }))
+  const kindOf = (isKind: (example: Example) => boolean, weight: number) =>
+    fitLinear(
+      labelled.map((example) => ({
+        features: example.features,
+        y: isKind(example) ? 1 : 0,
+        weight: example.y === 1 ? weight : 1,
+      })),
+    )
+  return {
+    ...Object.fromEntries(
+      LANE_KINDS.map((kind) => [kind, kindOf(({ lane, y }) => y === 0 && lane.startsWith(kind), 2)]),
+    ),
+    essay: kindOf(({ lane, y }) => y === 1 || lane.startsWith('researcher'), 1),
+  }
+}
+
+function fitSubject(): Pick<AnswerModels, 'kinds' | 'topic'> {
+  const examples = subjectExamples()
+  const samples = outOfFold(examples, fitKinds, (kinds, example): Sample[] => {
+    const [task, output] = parse(example)
+    if (!hasSubject(task, output)) return []
+    return [{ features: subjectFeatures(kinds, task, output), y: example.y, weight: example.weight }]
+  })
+  return { kinds: fitKinds(examples), topic: fitTrees(samples, { trees: 200, depth: 2 }) }
+}
+
+const models: AnswerModels = { ...fitDeclining(), ...fitSubject() }
+
+const text = JSON.stringify({ made_by: 'server/scripts/train-answer-model.ts', ...models })
 if (heldOut === undefined) {
-  const text = JSON.stringify({ made_by: 'server/scripts/train-answer-model.ts', ...models })
   writeFileSync(new URL('answer-model.json', data), `${text}\n`)
   console.log(`${text.length} bytes`)
 } else {
-  for (const [kind, label, applies] of [
-    ['declines', 'refusing', canDecline],
-    ['register', 'off_subject', wantsNoEssay],
-  ] as const)
-    for (const threshold of [0, 0.5, 1, 1.5]) {
-      const count = (set: readonly LabelledOutput[]) => {
-        const scored = set.map(parse).filter(([task, output]) => applies(task, output))
-        return `${scored.filter(([task, output]) => scoreOf(models[kind], task, output, kind) > threshold).length}/${scored.length}`
-      }
-      console.log(kind, threshold, 'right', count(ofLabel(test, 'right')), label, count(ofLabel(test, label)))
+  const test = items.filter(isHeldOut)
+  const scored = (label: string, score: (pair: Pair) => number) =>
+    test.filter((item) => item.label === label && (label === 'right' || item.visible)).map(score)
+  const declining = (pair: Pair) => {
+    const [task, output] = parse(pair)
+    return canDecline(task, output) ? scoreOfTrees(models.declines, declineFeatures(models, task, output)) : -9
+  }
+  const elsewhere = (pair: Pair) => {
+    const [task, output] = parse(pair)
+    return hasSubject(task, output) ? scoreOfTrees(models.topic, subjectFeatures(models.kinds, task, output)) : -9
+  }
+  for (const [label, score] of [
+    ['refusing', declining],
+    ['off_subject', elsewhere],
+  ] as const) {
+    const [right, bad] = [scored('right', score), scored(label, score)]
+    for (const threshold of [0.5, 1, 1.5, 2, 2.5, 3]) {
+      const over = (scores: readonly number[]) =>
+        `${scores.filter((value) => value > threshold).length}/${scores.length}`
+      console.log(label, threshold, 'right', over(right), label, over(bad))
     }
+  }
 }

@@ -1,11 +1,10 @@
 import { canDecline, scoreDeclining } from './answer-model.ts'
 import { findFiller } from './filler.ts'
-import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { detectLanguage, sameLanguage } from './languages.ts'
+import { combine, type Finding, failed, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
+import { findPlaceholders } from './placeholders.ts'
 import type { ReadTask } from './task.ts'
-import { plainText, quotedPassages, type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
-import { rankOf } from './word-meaning.ts'
+import { plainText, type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
 
 /** Is there an answer at all? A refusal, a question back, an echo of the task and an unfilled template are none. */
 export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
@@ -17,19 +16,25 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findFiller(task, output),
     findAnnouncement(task, output),
     findMissingFigure(task, output),
+    findShortTranslation(task, output),
   ])
 
 const EDITS =
-  /\b(?:rewrite|rephrase|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo)\b/i
+  /\b(?:rewrite|rephrase|plain (?:english|language|words)|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo)\b/i
 const DECLINED =
   /\b(?:not|can't|cannot|unable|never|won't|sorry|unfortunately|nicht|kein\w{0,2}|leider|pas|désolée?|no puedo|non posso)\b/i
 /** Short forms that have few words of the task. */
 const OPEN_FORM =
-  /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
+  /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|spruch|motto|eslogan|lema|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
 /** The score of the model over which a text counts as a refusal. */
 const DECLINES = 1
+/** What rewords a text, is short on purpose or is sent to somebody may decline something by order. */
+const DECLINES_IN_FORM = 2.3
+const DECLINES_IN_LETTER = 2.6
 const HEAD = 700
 const SHORT = 650
+
+const YES_OR_NO = /^(?:yes|no|yep|correct|right|ja|nein|oui|non|sí|sì|sim|não)\b[,.!:;]/i
 
 /** Who refuses speaks as the assistant and of its own abilities. */
 const AS_ASSISTANT =
@@ -57,15 +62,26 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   const isShort = output.raw.length < SHORT
   const sentences = sentencesOf(head).slice(0, 5)
   // A letter that was asked for may decline something in the name of its sender.
-  const isLetter = GREETING.test(head) && sentences.length > 2 && /^(?:writer|support)/.test(task.agentId)
+  const isGreeting = GREETING.test(head) && /^(?:writer|support)/.test(task.agentId)
+  const isLetter = isGreeting && (sentences.length > 2 || DECLINED.test(task.full.raw))
   if (isShort && AS_ASSISTANT.test(head) && (CANNOT.test(head) || IMPERSONAL.test(head)))
     return failed('It speaks of being a model and declines the task.')
   const asksWho = /\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human)\b/i.test(task.full.raw)
   if (isShort && !asksWho && AS_ASSISTANT.test(sentences[0] ?? ''))
     return failed('It speaks of being a model instead of answering.')
-  const isOpenForm = OPEN_FORM.test(task.request)
-  const threshold = isOpenForm ? (output.words.length <= 12 ? Number.POSITIVE_INFINITY : 2 * DECLINES) : DECLINES
-  if (!isLetter && canDecline(task, output) && scoreDeclining(task, output) > threshold)
+  const isJoke = task.agentId.startsWith('comedian') || task.is.creative
+  const isOpenForm = OPEN_FORM.test(task.request) || (isJoke && output.words.length <= 25)
+  // "Yes, every step checks out." answers a question of yes or no.
+  const isYesOrNo = YES_OR_NO.test(head) && task.request.includes('?')
+  const mayDecline = (isOpenForm && output.words.length <= 12) || (isLetter && DECLINED.test(task.full.raw))
+  const threshold = mayDecline
+    ? Number.POSITIVE_INFINITY
+    : isGreeting
+      ? DECLINES_IN_LETTER
+      : isYesOrNo || EDITS.test(task.request) || isOpenForm
+        ? DECLINES_IN_FORM
+        : DECLINES
+  if (canDecline(task, output) && scoreDeclining(task, output) > threshold)
     return failed('It talks around the task instead of doing it.')
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
@@ -220,6 +236,7 @@ function findMissingFigure(task: ReadTask, output: ReadText): Finding {
     task.is.translation
   )
     return passed
+  if (YES_OR_NO.test(output.raw) && task.request.includes('?')) return passed
   if (!WANTS_FIGURE.test(task.request) || (task.full.raw.match(/\d+/g)?.length ?? 0) < 2) return passed
   const hasFigure =
     /\d|\p{Script=Han}/u.test(output.raw) ||
@@ -233,330 +250,14 @@ function findMissingFigure(task: ReadTask, output: ReadText): Finding {
   return hasFigure ? passed : failed('A figure was asked for and there is none.')
 }
 
-const SLOT_WORDS =
-  /^(?:insert|enter|add|your|the|my|our|customer|client|company|recipient|sender|first|last|full|hiring|manager|name|date|day|time|product|price|amount|number|position|title|job|role|field|industry|city|address|email|e-mail|phone|link|url|x+|y+|placeholder|topic|subject|adjective|noun|verb|hobby|age|target|category|benefit|competitor|differentiator|need|feature|reason|details?|description|example|text|here|tbd|todo|business|brand|team|agent|order|tracking|month|year|event|location|venue|signature|value|metric|goal|audience|problem|solution|ihr|dein|vorname|nachname|datum|firma|unternehmen|ort|betrag|kunde|votre|prénom|nom|entreprise|société|tu|su|nombre|fecha|empresa|cliente|producto|precio|nome|data|azienda|prodotto|prezzo|seu|sua|naam|datum|bedrijf)$/iu
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
 
-/** `[Your Name]`, `{{customer}}`, `<company>`, lorem ipsum, "your code here": an answer that is still to be filled in. */
-function findPlaceholders(task: ReadTask, output: ReadText): Finding {
-  if (task.is.template) return notApplicable
-  const { prose: text, blocks } = splitFences(output.raw)
-  const prose = text.replace(/`[^`\n]{1,300}`/g, ' ')
-  if (/\blorem ipsum\b/i.test(output.raw) && !/\blorem\b/i.test(task.full.raw))
-    return failed('It contains filler text.')
-  for (const { code } of blocks) {
-    const fault = findCodePlaceholder(code, task)
-    if (fault) return failed(fault)
-  }
-  if (/\b(?:TODO|FIXME)\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
-    return failed('It leaves a place to be filled in.')
-  if (
-    prose.length < 60 &&
-    /^[-*#\d. ]{0,8}(?:\p{L}{1,20}: ?)?(?:tbd|todo|n\/a|\.{3}|…|-{1,5})[. ]{0,5}$/iu.test(prose.trim()) &&
-    blocks.length === 0
-  )
-    return failed('It says that the answer is still to come.')
-  const phrase = task.lacksMaterial || task.isVague ? undefined : PLACEHOLDER_PHRASE.exec(prose)?.[0]
-  if (phrase && !task.full.raw.toLowerCase().includes(phrase.toLowerCase()))
-    return failed('It leaves a place to be filled in.')
-  if (
-    /(?<![\p{L}\d])(?:[XYZ]{1,3} ?%|[$€£] ?[XYZ]{1,4}(?![\p{L}\d])|X{2,}(?![\p{L}\d])|[XYZ] (?:days|weeks|months|years|units|euros|dollars|customers|percent)\b)/u.test(
-      prose,
-    ) &&
-    !/(?<![\p{L}\d])(?:[XYZ]|X{2,})(?![\p{L}\d])/u.test(task.full.raw)
-  )
-    return failed('It has letters where figures belong.')
-  const slots = findSlots(prose).filter((slot) => !task.full.raw.includes(slot))
-  if (slots.length === 0) return passed
-  // The name of a sender that the task does not give.
-  const tail = prose.trimEnd().slice(-80)
-  const isSignature =
-    slots.length === 1 &&
-    tail.includes(slots[0]!) &&
-    /(?:your|my|sender|ihr|dein|votre|tu|su|il tuo|seu)?\s?(?:name|nom|nombre|nome)/iu.test(slots[0]!)
-  return isSignature ? passed : failed(`It leaves ${slots.length === 1 ? 'a slot' : `${slots.length} slots`} unfilled.`)
-}
-
-const PLACEHOLDER_PHRASE =
-  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|result|data|image|list) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?|sample |dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\bfill in (?:the|your|this)\b|\(insert [^)\n]{2,60}\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
-
-const STAGE =
-  /^(?:laughs?|laughter|applause|pause|beat|sighs?|sic|verse ?\d?|chorus|bridge|outro|intro|music|audience .{0,30}|drum ?roll|rimshot|mic drop|crowd .{0,30}|source|citation.{0,20}|note|edit|link|image|lacht|pausa|rires?|whispers?|dramatic .{0,30}|walks? .{0,30}|exit.{0,30}|enter.{0,30}|gasps?|smiles?|shrugs?|looks? .{0,30}|points? .{0,30})$/i
-
-function findSlots(prose: string): string[] {
-  const slots: string[] = []
-  for (const match of prose.matchAll(
-    /\[([^[\]\n]{2,60})\](?![([])|\{\{([^{}\n]{1,60})\}\}|<([a-z][a-z _-]{2,30})>|(?<![$\w`{])\{([a-z][a-z _]{2,30})\}|_{4,}/giu,
-  )) {
-    const inner = match[1] ?? match[2] ?? match[3] ?? match[4]
-    if (slots.length >= 50) break
-    if (match[2] !== undefined || inner === undefined) slots.push(match[0])
-    else if (
-      isSlot(inner, match[1] !== undefined) ||
-      (/^\p{L}{3,20}$/u.test(inner) && prose.split(match[0]).length > 2)
-    )
-      slots.push(match[0])
-  }
-  return slots
-}
-
-const HTML =
-  /^(?:a|abbr|article|b|body|br|button|code|dd|details|div|dl|dt|em|footer|form|h[1-6]|head|header|hr|html|i|img|input|label|li|link|main|meta|nav|ol|option|p|pre|script|section|select|small|span|strong|style|sub|summary|sup|svg|table|tbody|td|th|thead|title|tr|u|ul|video|t|string|number|any|unknown)$/i
-
-function isSlot(inner: string, isBracket: boolean): boolean {
-  if (/^[\d\s,.;:-]+$/.test(inner) || /^[ xX✓]$/.test(inner) || HTML.test(inner)) return false
-  const words = wordsOf(inner.replaceAll('_', ' '))
-  if (words.length === 0 || words.length > 10 || STAGE.test(inner)) return false
-  const hasSlotWord = words.some((word) => SLOT_WORDS.test(word))
-  return isBracket ? hasSlotWord || (words.length >= 2 && /^[\p{L}\s'’/-]+$/u.test(inner)) : hasSlotWord
-}
-
-function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
-  const lines = code
-    .split('\n')
-    .map((line) => line.trim())
-    .filter(Boolean)
-  const isComment = (line: string) => /^(?:#|\/\/|--|\/\*|\*|<!--|;|%)/.test(line)
-  const isStub = (line: string) =>
-    /\b(?:todo|fixme|your code (?:goes )?here|code (?:goes )?here|logic (?:goes )?here|placeholder|to be implemented|fill in|implement(?:ation)? (?:this|here|me|goes here|logic)|not implemented|rest of (?:the|your) code|add (?:your )?(?:code|logic) here)\b/i.test(
-      line,
-    )
-  const stubs = lines.filter((line) => isStub(line) && !task.full.raw.includes(line))
-  const work = lines.filter(
-    (line) =>
-      !isComment(line) &&
-      !/^(?:pass|\.\.\.|[{}()[\];]+|end|raise NotImplementedError.{0,80}|throw new Error.{0,80}|(?:def|function|class|func|fn|public|private|export|async)\b.{0,200})$/.test(
-        line,
-      ),
-  )
-  return stubs.length > 0 && work.length <= Math.max(1, stubs.length) ? 'Its code is still to be written.' : undefined
-}
-
-/** Languages with enough words in the table to miss them in a short text. */
-const WELL_KNOWN = new Set([
-  'en',
-  'de',
-  'fr',
-  'es',
-  'it',
-  'pt',
-  'nl',
-  'zh',
-  'ja',
-  'ko',
-  'ru',
-  'el',
-  'ar',
-  'he',
-  'hi',
-  'th',
-])
-
-/** The answer is in the language of the task, or in the one that the task names. */
-export function checkLanguage(task: ReadTask, output: ReadText): Finding {
-  const { prose } = splitFences(output.raw)
-  const language = detectLanguage(wordsOf(prose.replace(/`[^`\n]{0,200}`/g, ' ')))
-  const target = task.targetLanguage
-  const isForeign = findForeignWords(task, prose)
-  if (isForeign) return failed('Its words are not those of the language of the task.')
-  if (target) {
-    if (!language || target === 'la' || target === 'uk') return notApplicable
-    if (sameLanguage(language.language, target)) return passed
-    // "Comment dit-on … en italien ?" may be answered in French, with the words quoted.
-    const isAsking = /\b(?:dit-on|heißt|sagt man|se dice|si dice|how do you say|hoe zeg je)\b/i.test(task.request)
-    const isOwn = task.language !== undefined && sameLanguage(language.language, task.language.language)
-    if (isAsking || (isOwn && quotedPassages(output.raw, 200).length > 0)) return notApplicable
-    // In a translation every word counts; other texts may quote words of another language.
-    const isTranslation =
-      task.is.translation ||
-      quotedPassages(task.request, 600).length > 0 ||
-      quotedPassages(task.full.raw, 600).length > 0
-    const isOther = isTranslation
-      ? (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4)) ||
-        (WELL_KNOWN.has(target) && language.score >= 1 && language.score > 2 * language.scoreOf(target))
-      : language.isSure &&
-        (output.words.length >= 8 ||
-          /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]{6}/u.test(prose))
-    return isOther
-      ? failed(`It is in another language (${language.language}) than the one asked for (${target}).`)
-      : notApplicable
-  }
-  if (!language || !task.language || task.mentionsLanguage) return notApplicable
-  if (mayTranslate(task, output)) return notApplicable
-  const own = task.language
-  if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
-  // One of the two must be sure, and the other must have nothing of the first.
-  const isOther = language.isSure
-    ? own.isSure ||
-      (own.score >= 1 &&
-        (task.full.words.filter((word) => !/^\d/.test(word)).length >= 6 || isPlainEnglish(task)) &&
-        own.scoreOf(language.language) <= 0.3 * own.score)
-    : own.isSure && output.words.length >= 4 && language.score >= 1.2 && language.scoreOf(own.language) === 0
-  if (!isOther) return notApplicable
-  // The request may be short and the text that it is about in another language: both are allowed.
-  const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
-  if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
-  return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
-}
-
-/** A short question of which every word is English, such as "What causes tides?". */
-function isPlainEnglish({ language, full }: ReadTask): boolean {
-  const { share, count } = englishShare(full.raw)
-  return language?.language === 'en' && count >= 2 && share === 1
-}
-
-/** The share of words that are among the commonest of English; those with a capital may be names. */
-function englishShare(text: string): { share: number; count: number } {
-  const words = (text.match(/(?<![\p{L}\p{N}.@/_-])\p{Ll}[\p{L}'’]{1,30}/gu) ?? []).slice(0, 200)
-  const englishWords = words.filter(
-    (word) => rankOf(word.replaceAll('’', "'").replace(/'.*$/, '')) !== undefined,
-  ).length
-  return { share: englishWords / Math.max(1, words.length), count: words.length }
-}
-
-/** A task in English and an answer of which few words are English, or the other way round. */
-function findForeignWords(task: ReadTask, prose: string): boolean {
-  if (
-    task.mentionsLanguage ||
-    task.targetLanguage ||
-    task.is.translation ||
-    task.isVague ||
-    task.code ||
-    mayTranslate(task)
-  )
-    return false
-  if (/[{};][ \t]{0,8}$|=>|\bSELECT\b|^[ \t]{0,20}(?:def|const|import)\b/m.test(prose)) return false
-  const requestShare = englishShare(task.request)
-  const materialShare = englishShare(`${task.material} ${task.context.join(' ')}`)
-  const answer = englishShare(prose.replace(/`[^`\n]{0,200}`/g, ' '))
-  if (answer.count < 6) return false
-  const isEnglishTask =
-    requestShare.count >= 4 && requestShare.share >= 0.75 && (materialShare.count < 4 || materialShare.share >= 0.75)
-  if (isEnglishTask && answer.share < 0.4 && countEnglish(prose) === 0) return true
-  const isForeignTask =
-    requestShare.count >= 3 &&
-    requestShare.share < 0.45 &&
-    (materialShare.count < 4 || materialShare.share < 0.5) &&
-    countEnglish(task.request) === 0 &&
-    task.language !== undefined &&
-    task.language.language !== 'en'
-  return isForeignTask && answer.share > 0.92 && countEnglish(prose) >= 2
-}
-
-const countEnglish = (text: string) =>
-  text.match(/\b(?:the|is|of|and|to|that|it|you|for|are|with|any|through|in|on|from|your|my|what|how|pls|please)\b/gi)
-    ?.length ?? 0
-
-/** A short task in a language whose word for "translate" is not known here, with a text of about the length of the answer. */
-const mayTranslate = (task: ReadTask, output?: ReadText) => {
-  if (!task.language || ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl'].includes(task.language.language)) return false
-  const quotes = quotedPassages(task.full.raw, 600)
-  const length = quotes.reduce((sum, quote) => sum + quote.text.length, 0)
-  return length > 0 && (output === undefined || output.raw.length <= 2.5 * length + 30)
-}
-
-const OPEN_ENDED = new Set(
-  'and or but the a an of to in for with is are was were be which who because if as at by from on into than my your our their its und oder aber der die das ein eine einen dem den mit für von zu ist sind dass weil wenn et ou mais le la les un une de des du pour avec est sont que qui y o pero el los las una del para con es son que e ma il lo gli di per con è sono che mas os as um uma do da para com é são en of maar de het een van voor met is zijn dat och eller att en ett som'.split(
-    ' ',
-  ),
-)
-
-/** An answer that stops in the middle: an open fence, bracket or quotation, or a last sentence without an end. */
-export function checkComplete(output: ReadText, finishedEarly: boolean): Finding {
-  if (finishedEarly) return failed('The model stopped at its limit of length.')
-  const text = output.raw.trimEnd()
-  if (splitFences(text).open) return failed('Its code block does not end.')
-  if (/^[[{]/.test(text) && /["\w]\s*:|^\[/.test(text) && !isBalanced(text)) return failed('Its JSON does not end.')
-  const lastLine = text.slice(text.lastIndexOf('\n') + 1).trim()
-  if (isTableCut(output)) return failed('Its table stops in the middle of a row.')
-  if (isQuoteOpen(output.lines, lastLine)) return failed('Its last quotation does not end.')
-  if (
-    /^(?:create|select|insert|with|def|function|class|const|import)\b/i.test(text) &&
-    !text.includes('```') &&
-    !isEven(text)
-  )
-    return failed('Its code does not end.')
-  if (lastLine === '' || lastLine.startsWith('|') || /^[`#>]/.test(lastLine) || lastLine.startsWith('```'))
-    return passed
-  const body = trimMarks(lastLine)
-  if (/[\p{L}\p{N}],$/u.test(body) && body.split(' ').length > 2) return failed('It ends with a comma.')
-  if (/[([{–—:-]$/.test(body) && output.words.length > 5)
-    return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
-      ? passed
-      : failed('It stops before its end.')
-  if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body)) return passed
-  if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
-  const sentence = sentencesOf(body).at(-1) ?? body
-  const words = wordsOf(sentence)
-  const last = words.at(-1) ?? ''
-  const isVerse = output.lines.length >= 3 && !output.lines.slice(0, -1).some((line) => /[.!?。！？]$/u.test(line))
-  const least = output.lines.length > 1 || sentence !== body ? 2 : 4
-  if (
-    !isVerse &&
-    words.length >= least &&
-    OPEN_ENDED.has(last) &&
-    /^[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
-  )
-    return failed('Its last sentence has no end.')
-  return endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
-}
-
-/** A long last sentence without a full stop, where the sentences or the items before it have one. */
-function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly string[]): boolean {
-  const isItem = (line: string) => /^(?:[-*•–]|\d{1,3}[.)])\s/.test(line)
-  const endsSentence = (line: string) => /[.!?。！？…:;,"”»)*|]$/u.test(trimMarks(line))
-  const before = output.lines.slice(0, -1)
-  const lastLine = output.lines.at(-1) ?? ''
-  if (isItem(lastLine)) {
-    const items = before.filter(isItem)
-    return items.length >= 1 && items.every((line) => /[.!?]$/.test(line)) && words.length >= 4
-  }
-  const sentences = sentencesOf(output.raw.trimEnd())
-  const ended = sentences.filter((text) => /[.!?。！？]["”’)]*$/u.test(text)).length
-  if (lastLine === sentence && before.length > 0) {
-    // Verses and signatures have lines of their own.
-    return words.length >= 9 && ended >= 2 && before.filter(endsSentence).length * 3 >= before.length * 2
-  }
-  // Without spaces a sentence is a few long words.
-  const isLong = words.length >= 6 || (/[\p{Script=Han}\p{Script=Hiragana}]/u.test(sentence) && sentence.length >= 8)
-  return isLong && ended >= 1
-}
-
-/** The last row of a table has fewer cells than its head. */
-function isTableCut({ lines }: ReadText): boolean {
-  const last = lines.at(-1) ?? ''
-  const rows = lines.filter((line) => line.startsWith('|'))
-  if (!last.startsWith('|') || rows.length < 3) return false
-  const cells = (line: string) => line.replace(/\|$/, '').split('|').length
-  return cells(last) < cells(rows[0]!) || !last.endsWith('|')
-}
-
-const isQuoteOpen = (lines: readonly string[], last: string) =>
-  (last.match(/"/g)?.length ?? 0) % 2 === 1 &&
-  lines.slice(0, -1).every((line) => (line.match(/"/g)?.length ?? 0) % 2 === 0) &&
-  !/\d"/.test(last) &&
-  !/[.!?"]$/.test(last)
-
-/** As many brackets are closed as are opened. */
-function isEven(text: string): boolean {
-  let depth = 0
-  for (const character of text) {
-    if (character === '(' || character === '{' || character === '[') depth++
-    else if (character === ')' || character === '}' || character === ']') depth--
-  }
-  return depth <= 0
-}
-
-function isBalanced(text: string): boolean {
-  let depth = 0
-  let isString = false
-  for (let i = 0; i < text.length; i++) {
-    const character = text[i]!
-    if (isString) {
-      if (character === '\\') i++
-      else if (character === '"') isString = false
-    } else if (character === '"') isString = true
-    else if (character === '{' || character === '[') depth++
-    else if (character === '}' || character === ']') depth--
-  }
-  return depth <= 0 && !isString
+/** A translation that has less than two fifths of the words of its text. */
+function findShortTranslation(task: ReadTask, output: ReadText): Finding {
+  if (!task.is.translation || task.is.summary) return passed
+  const words = wordsOf(task.material).length
+  const isSpaced = !UNSPACED.test(task.material) && !UNSPACED.test(output.raw)
+  return isSpaced && words >= 15 && output.words.length < 0.4 * words
+    ? failed('It leaves out most of the text to be translated.')
+    : passed
 }

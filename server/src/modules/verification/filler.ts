@@ -5,7 +5,7 @@ import { type ReadText, splitFences, wordsOf } from './text.ts'
 /** Signs of a form that nobody filled in, without brackets around its slots. Each counts only where the task does not have it. */
 const SIGNS: readonly RegExp[] = [
   // "#### − ####", "___ %", "18xx", "YYYY-MM-DD", "(Author, Year)"
-  /(?<![#\w])#{2,6}(?![#\w ])|(?:^|[\s(=/−])#{2,6}\s?(?=[%−+/)=]|$)/m,
+  /(?<![#\w])#{2,6}(?![#\w ])|(?:^|[\s(=/−|])#{2,6}\s?(?=[%−+/)=|]|$)/m,
   /(?<!_)_{3,}(?!_)/,
   /\b(?:1\d|20)xx\b|\bXX[./-]XX\b|\bYYYY\b|\bMM[/-]DD\b|\bDD[./-]MM\b|\bTT\.MM\b|\bJJJJ\b|\bAAAA\b/,
   /\((?:author|autor|auteur)s?(?:,| et al\.?| and author)[^)\n]{0,20}\)|\bauthor (?:et al\.?|and author)|\bcitation needed\b|\bsource needed\b/i,

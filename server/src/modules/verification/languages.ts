@@ -165,6 +165,29 @@ const NAMES: Readonly<Record<string, string>> = {
   la: 'latin latein',
 }
 
+/** How a task asks for its own language: "po polsku", 日本語で. */
+const IN_OWN_LANGUAGE: readonly (readonly [string, RegExp])[] = [
+  ['ja', /日本語で/],
+  ['zh', /用中文|用汉语|中文回答/],
+  ['ko', /한국어로/],
+  ['ru', /на русском|по-русски/i],
+  ['uk', /українською/i],
+  ['pl', /\bpo polsku\b/i],
+  ['cs', /\bčesky\b|\bv češtině\b/i],
+  ['tr', /türkçe(?:\s|$)/i],
+  ['fi', /\bsuomeksi\b/i],
+  ['hu', /\bmagyarul\b/i],
+  ['ro', /în română/i],
+  ['el', /στα ελληνικά/i],
+  ['ar', /بالعربية/],
+  ['he', /בעברית/],
+  ['hi', /हि(?:ं|न्)दी में/],
+  ['vi', /tiếng việt/i],
+]
+
+export const ownLanguageNamed = (text: string): string | undefined =>
+  IN_OWN_LANGUAGE.find(([, pattern]) => pattern.test(text))?.[0]
+
 const LANGUAGE_OF_NAME = new Map(
   Object.entries(NAMES).flatMap(([language, names]) => names.split(' ').map((name) => [name, language] as const)),
 )

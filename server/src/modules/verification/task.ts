@@ -1,4 +1,4 @@
-import { type DetectedLanguage, detectLanguage, languageNamed } from './languages.ts'
+import { type DetectedLanguage, detectLanguage, languageNamed, ownLanguageNamed } from './languages.ts'
 import { quotedPassages, type ReadText, readText, splitFences, wordsOf } from './text.ts'
 
 /** What a task wants, and the material it gives. Read once, before any check. */
@@ -55,10 +55,14 @@ export function readTask(agentId: string, task: string, context: readonly string
   const { request, material } = splitMaterial(prose)
   const requestWords = wordsOf(request)
   const code = [...blocks.map((block) => block.code), codeLinesOf(prose)].filter(Boolean).join('\n')
-  const is = Object.fromEntries(
+  const kinds = Object.fromEntries(
     Object.entries(KINDS).map(([kind, pattern]) => [kind, pattern.test(request)]),
   ) as ReadTask['is']
-  const target = targetLanguageOf(requestWords, is.translation)
+  // `French: "Please ring twice."`
+  const isNamedOnly =
+    material !== '' && requestWords.length <= 4 && requestWords.some((word) => languageNamed(word) !== undefined)
+  const is = { ...kinds, translation: kinds.translation || isNamedOnly }
+  const target = targetLanguageOf(requestWords, is.translation) ?? ownLanguageNamed(request)
   const language = detectLanguage(requestWords)
   return {
     agentId,
@@ -147,7 +151,7 @@ const looksLikeWords = (words: readonly string[]) =>
   words.filter((word) => /[aeiouy]/.test(word) && !/[^aeiouy]{4}/.test(word)).length * 2 > words.length
 
 const MISSING =
-  /\b(?:attached|attachment|enclosed|uploaded|below|following|the (?:csv|file|dataset|spreadsheet|pdf|image|screenshot|snippet|attachment)|(?:this|these|my|our) (?:\w{1,20} )?(?:function|code|script|csv|file|data|dataset|spreadsheet|numbers?|figures|text|essay|article|paragraph|email|e-mail|letter|query|contract|document|pdf|report|class|program|component|regex|tweet|poem|message|ticket|log|sentence|config|cv|resume|draft|page|list|table|logos?|images?|photos?|pictures?|screenshots?|designs?|\d logos|\d (?:images|photos|designs|drafts))|from before|last time|as usual|same as|earlier|angehängt\w{0,2}|beigefügt\w{0,2}|folgende\w?|ci-joint\w?|adjunt\w|allegat\w|anex\w|it returns|mein\w? (?:funktion|code|text)|ma fonction|mi función)\b/i
+  /\b(?:attached|attachment|enclosed|uploaded|below|following|the (?:csv|file|dataset|spreadsheet|pdf|image|screenshot|snippet|attachment)|(?:this|these|my|our) (?:\w{1,20} )?(?:function|code|script|csv|file|data|dataset|spreadsheet|numbers?|figures|text|essay|article|paragraph|email|e-mail|letter|query|contract|document|pdf|report|class|program|component|regex|tweet|poem|message|ticket|log|sentence|config|cv|resume|draft|page|list|table|logos?|images?|photos?|pictures?|screenshots?|designs?|\d logos|\d (?:images|photos|designs|drafts))|from before|last time|as usual|same as|earlier|angehängt\w{0,2}|beigefügt\w{0,2}|folgende\w?|ci-joint\w?|adjunt\w|allegat\w|anex\w|it returns|(?:what|how) (?:does|did|do) the (?:study|paper|article|report|document|contract|survey|transcript|text|book) (?:say|find|conclude|show|mean|claim|argue)|mein\w? (?:funktion|code|text)|ma fonction|mi función)\b/i
 
 const lacksMaterial = (request: string, material: string, code: string, full: ReadText) =>
   !material.trim() &&
@@ -176,6 +180,7 @@ const speaksOfLanguage = (words: readonly string[]) =>
       [-3, -2, -1, 1, 2].some((offset) => OF_LANGUAGE.has(words[index + offset] ?? '')),
   ) || /\b(?:original language|any language|other languages?|bilingual|multilingual)\b/.test(words.join(' '))
 
+const ARTICLES = new Set('het the il lo das la el'.split(' '))
 const TO_LANGUAGE = new Set('in into to auf ins en al in nach naar till på no em para'.split(' '))
 
 /** "in French", "ins Englische", "to Spanish"; with a translation the last language that is named is the target. */
@@ -185,7 +190,7 @@ function targetLanguageOf(words: readonly string[], isTranslation: boolean): str
   words.forEach((word, index) => {
     const language = languageNamed(word)
     if (!language) return
-    const before = words[index - 1] ?? ''
+    const before = ARTICLES.has(words[index - 1] ?? '') ? (words[index - 2] ?? '') : (words[index - 1] ?? '')
     if (before === 'from' || before === 'vom' || before === 'aus' || before === 'du' || before === 'del') {
       hasFrom = true
       return

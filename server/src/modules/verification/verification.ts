@@ -1,14 +1,16 @@
 import { MAX_STEPS_PER_TASK, withStepBudget } from '../../platform/step-budget.ts'
 import { isStorableText } from '../../platform/storable-text.ts'
-import { checkAnswered, checkComplete, checkLanguage } from './answered.ts'
+import { checkAnswered } from './answered.ts'
 import { checkAskedFor } from './asked-for.ts'
 import { checkClaims } from './claims.ts'
 import { blocksToParse, type CodeBlock, checkCode, checkCodeRequest } from './code.ts'
+import { checkComplete } from './complete.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { checkFactsUsed, checkGrounded } from './grounded.ts'
 import { askJudge, type JudgeOpinion } from './judge.ts'
 import type { AskJudge } from './judge-port.ts'
 import { CHECK_NAMES, type CheckName, rulesOf } from './lane-checks.ts'
+import { checkLanguage } from './language.ts'
 import { checkSafe } from './safe.ts'
 import { checkSubject } from './subject.ts'
 import { readTask } from './task.ts'
@@ -113,7 +115,11 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
     bounded: checkBounded(input.output),
     answered: readsProse ? checkAnswered(task, output) : notApplicable,
     work_done: checkWorkDone(input.output),
-    complete: readsProse ? (isLong ? checkEnd(finishedEarly) : checkComplete(output, finishedEarly)) : notApplicable,
+    complete: readsProse
+      ? isLong
+        ? checkEnd(finishedEarly)
+        : checkComplete(task, output, finishedEarly)
+      : notApplicable,
     language: readsProse ? checkLanguage(task, output) : notApplicable,
     on_task: readsProse && !isLong ? checkSubject(task, output) : notApplicable,
     asked_for: isLong ? notApplicable : combine([checkAskedFor(task, output), checkCodeRequest(task, output)]),

@@ -1,0 +1,224 @@
+import { type Finding, failed, passed } from './finding.ts'
+import { numberOfWord } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+import { type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
+import { rankOf } from './word-meaning.ts'
+
+const OPEN_ENDED = new Set(
+  'and or but the a an of to in for with is are was were be which who because if as at by from on into than my your our their its und oder aber der die das ein eine einen dem den mit für von zu ist sind dass weil wenn et ou mais le la les un une de des du pour avec est sont que qui y o pero el los las una del para con es son que e ma il lo gli di per con è sono che mas os as um uma do da para com é são en of maar de het een van voor met is zijn dat och eller att en ett som'.split(
+    ' ',
+  ),
+)
+
+/** An answer that stops in the middle: an open fence, bracket or quotation, or a last sentence without an end. */
+export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: boolean): Finding {
+  if (finishedEarly) return failed('The model stopped at its limit of length.')
+  const text = output.raw.trimEnd()
+  if (splitFences(text).open) return failed('Its code block does not end.')
+  if (/^[[{]/.test(text) && /["\w]\s*:|^\[/.test(text) && !isBalanced(text)) return failed('Its JSON does not end.')
+  const lastLine = text.slice(text.lastIndexOf('\n') + 1).trim()
+  if (isTableCut(output)) return failed('Its table stops in the middle of a row.')
+  const promised = findPromise(output)
+  if (promised) return failed(promised)
+  if (isQuoteOpen(output.lines, lastLine)) return failed('Its last quotation does not end.')
+  if (
+    /^(?:create|select|insert|with|def|function|class|const|import)\b/i.test(text) &&
+    !text.includes('```') &&
+    !isEven(text)
+  )
+    return failed('Its code does not end.')
+  if (lastLine === '' || lastLine.startsWith('|') || /^[`#>]/.test(lastLine) || lastLine.startsWith('```'))
+    return passed
+  const body = trimMarks(lastLine)
+  if (/[\p{L}\p{N}],$/u.test(body) && body.split(' ').length > 2) return failed('It ends with a comma.')
+  if (/[([{–—:−+=×&/-]$/.test(body) && output.words.length > 5)
+    return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
+      ? passed
+      : failed('It stops before its end.')
+  if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body)) return passed
+  if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
+  const sentence = sentencesOf(body).at(-1) ?? body
+  if (isWordCut(task, output, body)) return failed('It stops in the middle of a word.')
+  const words = wordsOf(sentence)
+  const last = words.at(-1) ?? ''
+  const isVerse = output.lines.length >= 3 && !output.lines.slice(0, -1).some((line) => /[.!?。！？]$/u.test(line))
+  const least = output.lines.length > 1 || sentence !== body ? 2 : 4
+  if (
+    !isVerse &&
+    words.length >= least &&
+    OPEN_ENDED.has(last) &&
+    /^[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
+  )
+    return failed('Its last sentence has no end.')
+  return endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
+}
+
+const CLOSING =
+  /^(?:kind|best|warm|many|with|yours|sincerely|regards|cheers|thanks|thank you|love|mit|viele|liebe|herzliche|cordialement|bien|saludos|un saludo|atentamente|cordiali|distinti|atenciosamente|abraços|met|z poważ|pozdraw|saygı|с уваж|your|ihr|votre|su|the|hartelijke|vriendelijke|groet|hälsningar|hilsen|terveisin|üdvözlettel|amicalement|bises|abrazos|baci|un abbraccio)\b/iu
+
+/** A last sentence without a full stop, where the sentences or the items before it have one. */
+function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly string[]): boolean {
+  const markerOf = (line: string) => (/^\d{1,3}[.)]\s/.test(line) ? '1' : /^(?:[-*•–]\s)/.test(line) ? '-' : '')
+  const ends = (line: string) => /[.!?。！？]["”’)]{0,4}$/u.test(trimMarks(line))
+  const before = output.lines.slice(0, -1)
+  const lastLine = output.lines.at(-1) ?? ''
+  const marker = markerOf(lastLine)
+  // "Boil it. Cook until it": a sentence that ends stands before it in the same line.
+  const inLine = sentencesOf(trimMarks(lastLine.replace(/^\d{1,3}[.)]\s/, '')))
+  const isSecond = inLine.length >= 2 && ends(inLine.at(-2)!) && /^\p{Lu}/u.test(inLine.at(-1)!)
+  if (marker) {
+    const items = before.filter((line) => markerOf(line) === marker)
+    return (
+      (items.length >= 1 && items.every(ends) && words.length >= 3) ||
+      (isSecond && words.length >= 3 && items.some(ends))
+    )
+  }
+  const sentences = sentencesOf(output.raw.trimEnd())
+  const ended = sentences.filter(ends).length
+  if (lastLine === sentence && before.length > 0) {
+    // Verses and signatures have lines of their own.
+    const endsSentence = (line: string) => /[.!?。！？…:;,"”»)*|]$/u.test(trimMarks(line))
+    if (words.length >= 9 && ended >= 2 && before.filter(endsSentence).length * 3 >= before.length * 2) return true
+    // "**Cons:** …." in each line, and the last one without an end.
+    const labelled = before.filter((line) => /^\*{0,2}\p{L}[\p{L} ]{1,30}:\*{0,2}\s/u.test(line))
+    return (
+      /^\*{0,2}\p{L}[\p{L} ]{1,30}:\*{0,2}\s/u.test(lastLine) &&
+      labelled.length >= 2 &&
+      labelled.every(ends) &&
+      words.length >= 4
+    )
+  }
+  // Without spaces a sentence is a few long words.
+  const isLong =
+    words.length >= 5 ||
+    (words.length >= 4 && ended >= 2 && !CLOSING.test(sentence) && !sentence.includes(',')) ||
+    (/[\p{Script=Han}\p{Script=Hiragana}]/u.test(sentence) && sentence.length >= 8)
+  return isLong && ended >= 1
+}
+
+/** The last word is the beginning of a longer one of the task, or, in an English text, of none at all. */
+function isWordCut(task: ReadTask, output: ReadText, body: string): boolean {
+  const last = /(?<=[\s(])\p{Ll}[\p{Ll}]{1,20}$/u.exec(body.slice(-40))?.[0]
+  if (/^\d{1,3}[.)] \p{Lu}$/u.test(body) && output.lines.length >= 3) return true
+  if (!last || output.words.length < 4) return false
+  const others = new Set([...task.full.words, ...output.words.slice(0, -1)])
+  if (others.has(last)) return false
+  const isBeginning = [...others].some((word) => word.length >= last.length + 2 && word.startsWith(last))
+  if (
+    isBeginning &&
+    last.length >= 3 &&
+    (rankOf(last) === undefined || output.words.length >= 12) &&
+    !isStemOf(last, others)
+  )
+    return true
+  const isEnglish = output.words.filter((word) => rankOf(word) !== undefined).length >= output.words.length * 0.75
+  return (
+    isEnglish && last.length <= 2 && /^[a-z]+$/.test(last) && rankOf(last) === undefined && !ABBREVIATIONS.has(last)
+  )
+}
+
+const ABBREVIATIONS = new Set(
+  'kg km cm mm ml mb gb tb kb ms hr hrs min sec pm am eur usd gbp sql css php api vat etc pcs px rpm mph kwh kw ha lbs oz ft yd js ts py sh'.split(
+    ' ',
+  ),
+)
+
+/** "run" of "running" is a word of its own. */
+const isStemOf = (last: string, words: ReadonlySet<string>) =>
+  [
+    's',
+    'es',
+    'd',
+    'ed',
+    'r',
+    'er',
+    'ing',
+    'ly',
+    'n',
+    'en',
+    'e',
+    'ment',
+    'ion',
+    'al',
+    'ty',
+    'ity',
+    'y',
+    'ful',
+    'less',
+    'ness',
+    'or',
+    'st',
+    'est',
+    'able',
+    'te',
+    'ten',
+    'ung',
+    'ern',
+    'em',
+  ].some((ending) => words.has(`${last}${ending}`)) || rankOf(last) !== undefined
+
+const UNITS =
+  /^(?:days?|weeks?|months?|years?|hours?|minutes?|seconds?|people|persons?|users?|customers?|percent|euros?|dollars?|times|items?|orders?|rooms?|units?|members?|employees|kg|km|words|sentences|tage|wochen|monate|jahre|stunden|personen|jours|semaines|mois|ans|días|semanas|meses|años)$/
+
+/** "Four duties:" and then a list of three. */
+function findPromise(output: ReadText): string | undefined {
+  const isItem = (line: string) => /^(?:[-*•–]|\d{1,2}[.)])\s/.test(line)
+  const isNumbered = (line: string) => /^\d{1,2}[.)]\s/.test(line)
+  const lead = output.lines.findLastIndex((line) => /[:：]\*{0,2}$/.test(line) && !isItem(line))
+  if (lead < 0) return undefined
+  const items = output.lines.slice(lead + 1)
+  if (items.length < 1 || !items.every(isItem) || !items.every((line) => isNumbered(line) === isNumbered(items[0]!)))
+    return undefined
+  const sentence = sentencesOf(output.lines[lead]!).at(-1) ?? ''
+  const words = wordsOf(sentence)
+  const counts = words.flatMap((word, index) => {
+    const count = /^\d{1,2}$/.test(word) ? Number(word) : numberOfWord(word)
+    const next = words.slice(index + 1, index + 4)
+    const isCounted =
+      next.some((noun) => /\p{L}{3}(?:s|en|er|e|i)$/u.test(noun)) && !next.slice(0, 2).some((noun) => UNITS.test(noun))
+    return count !== undefined && count >= 2 && count <= 12 && isCounted ? [count] : []
+  })
+  return counts.length === 1 && items.length < counts[0]! && !/\b(?:of|von|sur|de|di|from|among)\b/i.test(sentence)
+    ? `It announces ${counts[0]} and gives ${items.length}.`
+    : undefined
+}
+
+/** The last row of a table has fewer cells than its head. */
+function isTableCut({ lines }: ReadText): boolean {
+  const last = lines.at(-1) ?? ''
+  const rows = lines.filter((line) => line.startsWith('|'))
+  if (!last.startsWith('|') || rows.length < 3) return false
+  const cells = (line: string) => line.replace(/\|$/, '').split('|').length
+  return cells(last) < cells(rows[0]!) || !last.endsWith('|')
+}
+
+const isQuoteOpen = (lines: readonly string[], last: string) =>
+  (last.match(/"/g)?.length ?? 0) % 2 === 1 &&
+  lines.slice(0, -1).every((line) => (line.match(/"/g)?.length ?? 0) % 2 === 0) &&
+  !/\d"/.test(last) &&
+  !/[.!?"]$/.test(last)
+
+/** As many brackets are closed as are opened. */
+function isEven(text: string): boolean {
+  let depth = 0
+  for (const character of text) {
+    if (character === '(' || character === '{' || character === '[') depth++
+    else if (character === ')' || character === '}' || character === ']') depth--
+  }
+  return depth <= 0
+}
+
+function isBalanced(text: string): boolean {
+  let depth = 0
+  let isString = false
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i]!
+    if (isString) {
+      if (character === '\\') i++
+      else if (character === '"') isString = false
+    } else if (character === '"') isString = true
+    else if (character === '{' || character === '[') depth++
+    else if (character === '}' || character === ']') depth--
+  }
+  return depth <= 0 && !isString
+}

@@ -1,0 +1,170 @@
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { detectLanguage, sameLanguage } from './languages.ts'
+import type { ReadTask } from './task.ts'
+import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
+import { rankOf } from './word-meaning.ts'
+
+/** Languages with enough words in the table to miss them in a short text. */
+const WELL_KNOWN = new Set([
+  'en',
+  'de',
+  'fr',
+  'es',
+  'it',
+  'pt',
+  'nl',
+  'zh',
+  'ja',
+  'ko',
+  'ru',
+  'el',
+  'ar',
+  'he',
+  'hi',
+  'th',
+])
+
+/** The answer is in the language of the task, or in the one that the task names. */
+export function checkLanguage(task: ReadTask, output: ReadText): Finding {
+  const { prose } = splitFences(output.raw)
+  const target = task.targetLanguage
+  const text = prose.replace(/`[^`\n]{0,200}`/g, ' ')
+  // Where a language is named and there is only code, its comments are what can be in a language.
+  const language = detectLanguage(wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text))
+  const isForeign = findForeignWords(task, prose)
+  if (isForeign) return failed('Its words are not those of the language of the task.')
+  if (target) {
+    if (!language || target === 'la' || target === 'uk') return notApplicable
+    if (sameLanguage(language.language, target)) return passed
+    // "Comment dit-on … en italien ?" may be answered in French, with the words quoted.
+    const isAsking = /\b(?:dit-on|heißt|sagt man|se dice|si dice|how do you say|hoe zeg je)\b/i.test(task.request)
+    const isOwn = task.language !== undefined && sameLanguage(language.language, task.language.language)
+    if (isAsking || (isOwn && quotedPassages(output.raw, 200).length > 0)) return notApplicable
+    // In a translation every word counts; other texts may quote words of another language.
+    const isTranslation =
+      task.is.translation ||
+      quotedPassages(task.request, 600).length > 0 ||
+      quotedPassages(task.full.raw, 600).length > 0
+    const isOther = isTranslation
+      ? (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4 || language.scoreOf(target) === 0)) ||
+        (WELL_KNOWN.has(target) && language.score >= 1 && language.score > 2 * language.scoreOf(target))
+      : language.isSure &&
+        (output.words.length >= 8 ||
+          /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]{6}/u.test(prose))
+    return isOther
+      ? failed(`It is in another language (${language.language}) than the one asked for (${target}).`)
+      : notApplicable
+  }
+  if (!language || !task.language || task.mentionsLanguage) return notApplicable
+  if (mayTranslate(task, output)) return notApplicable
+  const own = task.language
+  // "Is 17 a prime number?" has too few words for the table, and every one is English.
+  if (
+    !own.isSure &&
+    own.scoreOf(language.language) === 0 &&
+    language.isSure &&
+    language.language !== 'en' &&
+    isMostlyEnglish(task.full.raw)
+  )
+    return isMostlyEnglish(prose)
+      ? notApplicable
+      : failed(`It is in another language (${language.language}) than the task.`)
+  if (hasLettersOfNeighbour(own.language, task.full.raw, prose))
+    return failed(`It is in another language than the task (${own.language}).`)
+  if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
+  // One of the two must be sure, and the other must have nothing of the first.
+  const isOther = language.isSure
+    ? own.isSure ||
+      (own.score >= 1 &&
+        (task.full.words.filter((word) => !/^\d/.test(word)).length >= 6 || isPlainEnglish(task)) &&
+        own.scoreOf(language.language) <= 0.3 * own.score)
+    : own.isSure && output.words.length >= 4 && language.score >= 1.2 && language.scoreOf(own.language) === 0
+  if (!isOther) return notApplicable
+  // "Yield per hectare, 150 ha": words of English may look like another language in the table.
+  const isMistaken =
+    (language.language === 'en' && isMostlyEnglish(task.full.raw)) || (own.language === 'en' && isMostlyEnglish(prose))
+  if (isMistaken) return notApplicable
+  // The request may be short and the text that it is about in another language: both are allowed.
+  const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
+  if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
+  return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
+}
+
+const isMostlyEnglish = (text: string) => {
+  const { share, count } = englishShare(text, 12_000)
+  return (count >= 3 && share >= 0.85) || (count === 2 && share === 1)
+}
+
+/** Marks that one of two close languages has and the other lacks. */
+const NEIGHBOUR_LETTERS: Readonly<Record<string, readonly [own: RegExp, other: RegExp]>> = {
+  pt: [/[ãõç]|lh|nh/, /[ñ¿¡]/],
+  es: [/[ñ¿¡]/, /[ãõ]/],
+}
+
+function hasLettersOfNeighbour(language: string, task: string, prose: string): boolean {
+  const letters = NEIGHBOUR_LETTERS[language]
+  return letters?.[1].test(prose) === true && !letters[0].test(prose) && !letters[1].test(task)
+}
+
+const commentsOf = (code: string) =>
+  code
+    .split('\n')
+    .flatMap((line) => /(?:^|\s)(?:#|\/\/|--)\s{1,4}(\S.{0,300})$/.exec(line)?.[1] ?? [])
+    .join('\n')
+
+/** A short question of which every word is English, such as "What causes tides?". */
+function isPlainEnglish({ language, full }: ReadTask): boolean {
+  const { share, count } = englishShare(full.raw)
+  return language?.language === 'en' && count >= 2 && share === 1
+}
+
+/** The share of words that are among the commonest of English; those with a capital may be names. */
+function englishShare(text: string, ranks = Number.POSITIVE_INFINITY): { share: number; count: number } {
+  const words = (text.match(/(?<![\p{L}\p{N}.@/_-])\p{Ll}[\p{L}'’]{1,30}/gu) ?? []).slice(0, 200)
+  const englishWords = words.filter(
+    (word) => (rankOf(word.replaceAll('’', "'").replace(/'.*$/, '')) ?? ranks) < ranks,
+  ).length
+  return { share: englishWords / Math.max(1, words.length), count: words.length }
+}
+
+/** A task in English and an answer of which few words are English, or the other way round. */
+function findForeignWords(task: ReadTask, prose: string): boolean {
+  if (
+    task.mentionsLanguage ||
+    task.targetLanguage ||
+    task.is.translation ||
+    task.isVague ||
+    task.code ||
+    mayTranslate(task)
+  )
+    return false
+  if (/[{};][ \t]{0,8}$|=>|\bSELECT\b|^[ \t]{0,20}(?:def|const|import)\b/m.test(prose)) return false
+  const requestShare = englishShare(task.request)
+  const materialShare = englishShare(`${task.material} ${task.context.join(' ')}`)
+  const answer = englishShare(prose.replace(/`[^`\n]{0,200}`/g, ' '))
+  if (answer.count < 6) return false
+  const isEnglishTask =
+    requestShare.count >= 4 && requestShare.share >= 0.75 && (materialShare.count < 4 || materialShare.share >= 0.75)
+  if (isEnglishTask && answer.share < 0.4 && countEnglish(prose) === 0) return true
+  const isForeignTask =
+    requestShare.count >= 3 &&
+    requestShare.share < 0.45 &&
+    (materialShare.count < 4 || materialShare.share < 0.5) &&
+    countEnglish(task.request) === 0 &&
+    task.language !== undefined &&
+    task.language.score >= 1.4 &&
+    task.language.language !== 'en'
+  return isForeignTask && answer.share > 0.92 && countEnglish(prose) >= 2
+}
+
+const countEnglish = (text: string) =>
+  text.match(/\b(?:the|is|of|and|to|that|it|you|for|are|with|any|through|in|on|from|your|my|what|how|pls|please)\b/gi)
+    ?.length ?? 0
+
+/** A short task in a language whose word for "translate" is not known here, with a text of about the length of the answer. */
+const mayTranslate = (task: ReadTask, output?: ReadText) => {
+  if (!task.language || ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl'].includes(task.language.language)) return false
+  const quotes = quotedPassages(task.full.raw, 600)
+  const length = quotes.reduce((sum, quote) => sum + quote.text.length, 0)
+  return length > 0 && (output === undefined || output.raw.length <= 2.5 * length + 30)
+}

@@ -1,0 +1,120 @@
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import type { ReadTask } from './task.ts'
+import { type ReadText, splitFences, wordsOf } from './text.ts'
+
+const SLOT_WORDS =
+  /^(?:insert|enter|add|your|the|my|our|customer|client|company|recipient|sender|first|last|full|hiring|manager|name|date|day|time|product|price|amount|number|position|title|job|role|field|industry|city|address|email|e-mail|phone|link|url|x+|y+|placeholder|topic|subject|adjective|noun|verb|hobby|age|target|category|benefit|competitor|differentiator|need|feature|reason|details?|description|example|text|here|tbd|todo|business|brand|team|agent|order|tracking|month|year|event|location|venue|signature|value|metric|goal|audience|problem|solution|ihr|dein|vorname|nachname|datum|firma|unternehmen|ort|betrag|kunde|votre|prénom|nom|entreprise|société|tu|su|nombre|fecha|empresa|cliente|producto|precio|nome|data|azienda|prodotto|prezzo|seu|sua|naam|datum|bedrijf)$/iu
+
+/** `[Your Name]`, `{{customer}}`, `<company>`, lorem ipsum, "your code here": an answer that is still to be filled in. */
+export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
+  if (task.is.template) return notApplicable
+  const { prose: text, blocks } = splitFences(output.raw)
+  const prose = withoutCode(text)
+  if (/\blorem ipsum\b/i.test(output.raw) && !/\blorem\b/i.test(task.full.raw))
+    return failed('It contains filler text.')
+  for (const { code } of blocks) {
+    const fault = findCodePlaceholder(code, task)
+    if (fault) return failed(fault)
+  }
+  if (/\b(?:TODO|FIXME)\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
+    return failed('It leaves a place to be filled in.')
+  if (
+    prose.length < 60 &&
+    /^[-*#\d. ]{0,8}(?:\p{L}{1,20}: ?)?(?:tbd|todo|n\/a|\.{3}|…|-{1,5})[. ]{0,5}$/iu.test(prose.trim()) &&
+    blocks.length === 0
+  )
+    return failed('It says that the answer is still to come.')
+  const phrase = task.lacksMaterial || task.isVague ? undefined : PLACEHOLDER_PHRASE.exec(prose)?.[0]
+  if (phrase && !task.full.raw.toLowerCase().includes(phrase.toLowerCase()))
+    return failed('It leaves a place to be filled in.')
+  if (
+    /(?<![\p{L}\d])(?:[XYZ]{1,3} ?%|[$€£] ?[XYZ]{1,4}(?![\p{L}\d])|X{2,}(?![\p{L}\d])|[XYZ] (?:days|weeks|months|years|units|euros|dollars|customers|percent)\b)/u.test(
+      prose,
+    ) &&
+    !/(?<![\p{L}\d])(?:[XYZ]|X{2,})(?![\p{L}\d])/u.test(task.full.raw)
+  )
+    return failed('It has letters where figures belong.')
+  const slots = findSlots(prose).filter((slot) => !task.full.raw.includes(slot))
+  if (slots.length === 0) return passed
+  return failed(`It leaves ${slots.length === 1 ? 'a slot' : `${slots.length} slots`} unfilled.`)
+}
+
+const PLACEHOLDER_PHRASE =
+  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|result|data|image|list) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?|sample |dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\bfill in (?:the|your|this)\b|\(insert [^)\n]{2,60}\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
+
+const STAGE =
+  /^(?:(?:figure|fig|table|ref|footnote|source|note|sentences?|paragraph|line|page|section|chapter|row|step) \d|laughs?|laughter|applause|pause|beat|sighs?|sic|verse ?\d?|chorus|bridge|outro|intro|music|audience .{0,30}|drum ?roll|rimshot|mic drop|crowd .{0,30}|source|citation.{0,20}|note|edit|link|image|lacht|pausa|rires?|whispers?|dramatic .{0,30}|walks? .{0,30}|exit.{0,30}|enter.{0,30}|gasps?|smiles?|shrugs?|looks? .{0,30}|points? .{0,30})$/i
+
+/** Prose without inline code and without lines that are indented as code. */
+const withoutCode = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => !/^(?: {4}|\t)\s{0,40}[^\s*•\d-]/.test(line))
+    .join('\n')
+    .replace(/`[^`\n]{1,300}`/g, ' ')
+
+function findSlots(prose: string): string[] {
+  const slots: string[] = []
+  for (const match of prose.matchAll(
+    /(?<![\p{L}\p{N}_)\]])\[([^\s[\]\n][^[\]\n]{1,60})\](?![([])|\{\{([^{}\n]{1,60})\}\}|<([a-z][a-z _-]{2,30})>|(?<![$\w`{])\{([a-z][a-z _]{2,30})\}|_{4,}/giu,
+  )) {
+    const inner = match[1] ?? match[2] ?? match[3] ?? match[4]
+    if (slots.length >= 50) break
+    // "[calc] %" and "$[amount]" stand where a figure belongs.
+    const isFigure =
+      match[1] !== undefined &&
+      /^\p{L}{1,20}$/u.test(inner!) &&
+      (/^ ?[%€$£]/.test(prose.slice(match.index + match[0].length, match.index + match[0].length + 2)) ||
+        /[$€£] ?$/.test(prose.slice(Math.max(0, match.index - 2), match.index)))
+    if (match[2] !== undefined || inner === undefined || isFigure) slots.push(match[0])
+    else if (
+      isSlot(inner, match[1] !== undefined) ||
+      (/^\p{L}{3,20}$/u.test(inner) && prose.split(match[0]).length > 2)
+    )
+      slots.push(match[0])
+  }
+  return slots
+}
+
+const HTML =
+  /^(?:a|abbr|article|b|body|br|button|code|dd|details|div|dl|dt|em|footer|form|h[1-6]|head|header|hr|html|i|img|input|label|li|link|main|meta|nav|ol|option|p|pre|script|section|select|small|span|strong|style|sub|summary|sup|svg|table|tbody|td|th|thead|title|tr|u|ul|video|t|string|number|any|unknown)$/i
+
+function isSlot(inner: string, isBracket: boolean): boolean {
+  if (/^[\d\s,.;:-]+$/.test(inner) || /^[ xX✓]$/.test(inner) || HTML.test(inner)) return false
+  const words = wordsOf(inner.replaceAll('_', ' '))
+  if (words.length === 0 || words.length > 10 || STAGE.test(inner)) return false
+  const hasSlotWord = words.some((word) => SLOT_WORDS.test(word))
+  const isPhrase = words.length >= 2 && /^[\p{L}\s'’/-]+(?: \d)?$/u.test(inner)
+  // "[PUNCHLINE]"
+  const isShouted = /^[A-Z][A-Z _]{3,30}$/.test(inner)
+  return isBracket ? hasSlotWord || isPhrase || isShouted : hasSlotWord
+}
+
+function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
+  const lines = code
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean)
+  const isComment = (line: string) => /^(?:#|\/\/|--|\/\*|\*|<!--|;|%)/.test(line)
+  const isStub = (line: string) =>
+    /\b(?:todo|fixme|your code (?:goes )?here|code (?:goes )?here|logic (?:goes )?here|placeholder|to be implemented|fill in|implement(?:ation)? (?:this|here|me|goes here|logic)|not implemented|rest of (?:the|your) code|add (?:your )?(?:code|logic) here)\b/i.test(
+      line,
+    )
+  // "// ... loop over the points": a part that was left out, where the task gives no code that it could stand for.
+  const isElision = (line: string) =>
+    /^(?:#|\/\/|--|\/\*|<!--) ?(?:\.{3}|…) ?\(?\p{L}/u.test(line) ||
+    /^(?:#|\/\/|--|\/\*|<!--) ?(?:todo|fixme)\b.{0,20}\b(?:implement|write|add|fill|complete|finish|handle|code)/i.test(
+      line,
+    )
+  const asksToWrite = !task.code && !/\btodo\b/i.test(task.full.raw)
+  if (asksToWrite && lines.some(isElision)) return 'Its code leaves a part out.'
+  const stubs = lines.filter((line) => isStub(line) && !task.full.raw.includes(line))
+  const work = lines.filter(
+    (line) =>
+      !isComment(line) &&
+      !/^(?:pass|\.\.\.|[{}()[\];]+|end|raise NotImplementedError.{0,80}|throw new Error.{0,80}|(?:def|function|class|func|fn|public|private|export|async)\b.{0,200})$/.test(
+        line,
+      ),
+  )
+  return stubs.length > 0 && work.length <= Math.max(1, stubs.length) ? 'Its code is still to be written.' : undefined
+}
