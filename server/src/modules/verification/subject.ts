@@ -10,10 +10,12 @@ import { PRONOUN } from './topic-features.ts'
 const OPEN_FORM =
   /\b(?:titles?|slogans?|taglines?|names?|stor(?:y|ies)|outline|headlines?|captions?|bio|haikus?|poems?|verses?|lines?|exaggerate|riddles?|metaphors?)\b/i
 
-/** The score of the model over which an output counts as being about something else. */
-const OTHER_SUBJECT = 2
-/** A joke may be about anything as long as somebody speaks in it, and "They …" goes on from the question. */
-const OTHER_SUBJECT_SURE = 3.5
+/** The scores of the model over which an output counts as being about something else; less where nothing at all is shared. */
+const OTHER_SUBJECT = 1.6
+const OTHER_SUBJECT_FAR = 1.4
+/** "They …" and "Yes, …" go on from a question without its words. */
+const OTHER_SUBJECT_GOES_ON = 3
+const FAR = 0.46
 
 /**
  * Whether the answer is about what the task is about, and of the kind that it wants. A model weighs what the two share, words,
@@ -26,13 +28,17 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (features.code_missing === 1 && output.words.length >= 15 && !output.raw.includes('`'))
     return failed('Code was asked for and there is none.')
   const isOpen = task.is.creative || OPEN_FORM.test(task.request) || task.agentId.startsWith('comedian')
-  const isSpoken = isOpen && features.impersonal === 0
+  const isUnrelated = features.shared_count === 0 && features.numbers_used === 0 && features.names_used === 0
+  const isFarInMeaning =
+    isUnrelated && features.english === 1 && !task.code && features.near_means! < FAR && features.near_output! < FAR
   const goesOn = task.request.includes('?') && PRONOUN.test(output.raw.trimStart())
-  if (scoreOtherSubject(task, output) > (isSpoken || goesOn ? OTHER_SUBJECT_SURE : OTHER_SUBJECT))
+  const threshold = goesOn ? OTHER_SUBJECT_GOES_ON : isFarInMeaning && !isOpen ? OTHER_SUBJECT_FAR : OTHER_SUBJECT
+  // A joke, a title or a poem may be about anything as long as somebody speaks in it, or it has the lines of its form.
+  const mayBeAnything = isOpen && (features.impersonal === 0 || features.lists === 1 || output.lines.length >= 3)
+  if (!mayBeAnything && scoreOtherSubject(task, output) > threshold)
     return failed('It is about something else, or of another kind than was asked for.')
-  const isUnrelated =
-    features.shared_count === 0 && features.numbers_used === 0 && features.names_used === 0 && features.lists === 0
-  if (!isUnrelated || task.code || output.raw.includes('`')) return features.shared_count! > 0 ? passed : notApplicable
+  if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
+    return features.shared_count! > 0 ? passed : notApplicable
   // Without vectors of the language only figures and names tell that nothing of the task was used.
   const language = detectLanguage(output.words)
   const isFar =
