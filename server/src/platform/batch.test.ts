@@ -383,3 +383,33 @@ test('the callers of a batch hear of their results in slices, and others get the
   expect(order.filter((entry) => entry !== 'other')).toEqual(Array.from({ length: 40 }, (_, id) => id))
   expect(order.indexOf('other')).toBeLessThanOrEqual(16)
 })
+
+test('inputs for a lock that another process has just held wait for it at once, and are not sent in vain before', async () => {
+  const calls: { ids: number[]; waits: boolean }[] = []
+  const pool = {
+    query: async ({ values }: { values: unknown[] }) => {
+      const inputs = JSON.parse(String(values[2])) as { id: number }[]
+      const waits = values[5] as boolean
+      calls.push({ ids: inputs.map(({ id }) => id), waits })
+      const isHeld = ({ id }: { id: number }) => !waits && id < 10
+      const results = inputs.map((input) =>
+        isHeld(input) ? { busy: 'wallet' } : { ok: true, result: { id: input.id } },
+      )
+      return { rows: [{ results }] }
+    },
+  } as unknown as Database['pool']
+  const step = createSteps(pool)(countAllStep)
+  await step({ id: 0 }, ['run:0', 'wallet'])
+  expect(calls.splice(0)).toEqual([
+    { ids: [0], waits: false },
+    { ids: [0], waits: true },
+  ])
+  await Promise.all([step({ id: 1 }, ['run:1', 'wallet']), step({ id: 2 }, ['wallet']), step({ id: 11 }, ['other'])])
+  expect(calls.splice(0)).toEqual([
+    { ids: [1, 2], waits: true },
+    { ids: [11], waits: false },
+  ])
+  await delay(300)
+  await step({ id: 12 }, ['wallet'])
+  expect(calls).toEqual([{ ids: [12], waits: false }])
+})

@@ -70,16 +70,22 @@ const SLICE = 8
 /** Batches that wait for a lock of another process at the same time; each occupies a database connection. */
 const MAX_LOCK_WAITS = 4
 
+/** How long a lock that another process held counts as shared with it. */
+const SHARED_MS = 250
+
 /** `maxBatch` is set only by the benchmark of group commit. */
 export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, maxBatch = MAX_BATCH) {
   const waiting: OwnerQueues = new Map()
-  /** Inputs that wait for a lock of another process, by its name. */
+  /** Inputs that wait for locks of another process, by their names. */
   const waitingForLock = new Map<string, WaitingItem[]>()
   /** The locks that are being waited for, with the owner of the batch that waits. */
   const locksInWait = new Map<string, string>()
   /** The locks of the batches under way: an input that needs one of them waits here, not in the database. */
   const locksInUse = new Set<string>()
+  /** Until when a lock counts as one that another process uses too: its inputs wait for it at once instead of being sent in vain. */
+  const sharedUntil = new Map<string, number>()
   let isScheduled = false
+  let isLockScheduled = false
   let batches = 0
   let heavyBatches = 0
   let isHeavyResting = false
@@ -96,12 +102,19 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
     }
   }
 
-  const restHeavy = (ms: number) => {
+  /** After a heavy batch, while others are about. */
+  const restHeavy = (owner: string, startedAt: number) => {
+    const now = performance.now()
+    if (isHeavyResting || lastOwners.otherThan(owner) < now - ABOUT_MS) return
     isHeavyResting = true
-    setTimeout(() => {
-      isHeavyResting = false
-      startBatches()
-    }, ms)
+    setTimeout(
+      () => {
+        isHeavyResting = false
+        startBatches()
+        drainLocks()
+      },
+      Math.min(REST * (now - startedAt), MAX_REST_MS),
+    )
   }
 
   const drainBatch = async (batch: WaitingItem[]) => {
@@ -116,9 +129,7 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
       batches -= 1
       if (isHeavyBatch) {
         heavyBatches -= 1
-        const now = performance.now()
-        if (lastOwners.otherThan(batch[0]!.owner) > now - ABOUT_MS)
-          restHeavy(Math.min(REST * (now - startedAt), MAX_REST_MS))
+        restHeavy(batch[0]!.owner, startedAt)
       }
       startBatches()
     })
@@ -131,17 +142,48 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
     return waits < MAX_LOCK_WAITS - locksInWait.size
   }
 
+  /** The locks of an input that are shared with another process now, as one name; undefined when there are none. */
+  const findShared = (locks: readonly string[]): string | undefined => {
+    if (sharedUntil.size === 0) return undefined
+    const now = performance.now()
+    const shared = locks.filter((lock) => {
+      const until = sharedUntil.get(lock)
+      if (until !== undefined && until < now) sharedUntil.delete(lock)
+      return until !== undefined && until >= now
+    })
+    return shared.length === 0 ? undefined : shared.join('\n')
+  }
+
+  /** Only inputs that wait for the same locks share a batch, so that nobody waits for more than its own. */
+  const waitForLocks = (names: string, item: WaitingItem) => {
+    const items = waitingForLock.get(names)
+    if (items) items.push(item)
+    else waitingForLock.set(names, [item])
+    // After the current turn, so that everything that became ready in it shares a batch.
+    if (!isLockScheduled) setImmediate(drainLocks)
+    isLockScheduled = true
+  }
+
   /** One batch at a time for each lock, and the locks in turn. */
-  const drainLocks = async () => {
+  const drainLocks = () => {
+    isLockScheduled = false
     for (;;) {
-      const next = [...waitingForLock].find(([key, [first]]) => !locksInWait.has(key) && mayWait(first!.owner))
+      const next = [...waitingForLock].find(
+        ([key, [first]]) => !locksInWait.has(key) && mayWait(first!.owner) && !(isHeavyResting && isHeavy(first!)),
+      )
       if (!next) return
       const [name, items] = next
       const batch = items.splice(0, Math.min(maxBatch, countWithin(items, MAX_BATCH_WEIGHT)))
       waitingForLock.delete(name)
       if (items.length > 0) waitingForLock.set(name, items)
-      locksInWait.set(name, batch[0]!.owner)
-      await runBatch(batch, true, () => void locksInWait.delete(name))
+      const { owner } = batch[0]!
+      locksInWait.set(name, owner)
+      const startedAt = performance.now()
+      void runBatch(batch, true, () => {
+        locksInWait.delete(name)
+        if (batch.some(isHeavy)) restHeavy(owner, startedAt)
+        drainLocks()
+      })
     }
   }
 
@@ -191,10 +233,8 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
 
   const settle = (item: WaitingItem, result: ItemResult) => {
     if (!('busy' in result)) return result.ok ? item.resolve(result.result) : item.reject(toError(result))
-    const items = waitingForLock.get(result.busy)
-    if (items) items.push(item)
-    else waitingForLock.set(result.busy, [item])
-    void drainLocks()
+    sharedUntil.set(result.busy, performance.now() + SHARED_MS)
+    waitForLocks(findShared(item.locks) ?? result.busy, item)
   }
 
   return <Input extends TSchema, Answer extends TSchema>(
@@ -222,6 +262,8 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
           resolve: end(resolve as (answer: unknown) => void),
           reject: end(reject),
         }
+        const sharedLocks = findShared(locks)
+        if (sharedLocks !== undefined) return waitForLocks(sharedLocks, item)
         if (queue) queue.push(item)
         else waiting.set(owner, [item])
         // After the current turn, so that everything that became ready in it shares a batch.
