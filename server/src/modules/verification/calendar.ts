@@ -54,6 +54,7 @@ type CalendarDate = { day: number; month: number; year: number | undefined; star
 
 const DAY_FIRST = /\b(\d{1,2})(?:st|nd|rd|th|\.|er|º)?\s(?:of |de |d')?(\p{L}{3,10})\.?(?:,? (?:de )?(\d{4}))?/giu
 const MONTH_FIRST = /\b(\p{L}{3,10})\s(\d{1,2})(?:st|nd|rd|th)?\b(?!:)(?:,? (\d{4}))?/giu
+const DOTTED = /\b(\d{1,2})\.(0?[1-9]|1[0-2])\.(\d{4})?(?!\d)/g
 const ISO = /\b(\d{4})-(\d{2})-(\d{2})\b/g
 
 /** The dates of a text that name a day and a month. */
@@ -65,6 +66,7 @@ export function datesOf(text: string): CalendarDate[] {
     if (month === undefined || Number(day) < 1 || Number(day) > 31 || isSeen || dates.length >= 60) return
     dates.push({ day: Number(day), month, year: year ? Number(year) : undefined, start, end: start + match[0].length })
   }
+  for (const match of text.matchAll(DOTTED)) push(match[1]!, Number(match[2]) - 1, match[3], match)
   for (const match of text.matchAll(ISO)) push(match[3]!, Number(match[2]) - 1, match[1], match)
   for (const match of text.matchAll(DAY_FIRST)) push(match[1]!, MONTH_OF.get(match[2]!.toLowerCase()), match[3], match)
   for (const match of text.matchAll(MONTH_FIRST))
@@ -83,7 +85,11 @@ const countOf = (word: string) =>
 
 /** "How many days from 3 March to 17 March?" */
 function checkDayCount(task: ReadTask, answer: Answer): Finding {
-  if (!/\bhow many (?:days|nights|weeks)\b|\bdays (?:are there )?(?:from|between)\b/i.test(task.request))
+  if (
+    !/\bhow many (?:days|nights|weeks)\b|\bwie viele (?:tage|wochen)\b|\bcombien de jours\b|\bcuántos días\b|\bdays (?:are there )?(?:from|between)\b/i.test(
+      task.request,
+    )
+  )
     return notApplicable
   const dates = datesOf(task.request)
   if (dates.length !== 2 || /\b(?:work(?:ing)?|business|week)days?\b|\bbusiness days\b/i.test(task.request))

@@ -1,3 +1,6 @@
+import { checkAttributions } from './attributions.ts'
+import { timesOf } from './calendar.ts'
+import { checkDurations } from './durations.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import { requestedCounts, requestedLengths } from './requested-size.ts'
@@ -30,6 +33,10 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
     checkSwappedDigits(task, output, source),
     checkChineseDays(task, output, source),
     checkSourceFacts(task, output, source),
+    checkAttributions(task, output),
+    checkDurations(task, output),
+    checkTimes(task, output, source),
+    checkPermission(task, output),
   ])
 }
 
@@ -113,6 +120,7 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
       text,
       sourceParts.filter((other) => !specified.has(other.values[0]!)),
       source,
+      (other) => written.some(({ values }) => values.some((value) => other.values.includes(value))),
     )
     // Where the figure of the source is in the answer too, the other one is another figure.
     const isKept = conflict && written.some((other) => other.values.some((value) => conflict.values.includes(value)))
@@ -195,13 +203,16 @@ const findConflict = (
   text: string,
   sourceParts: readonly TextNumber[],
   source: string,
+  isWritten: (other: TextNumber) => boolean,
 ): TextNumber | undefined => {
   const unit = unitOf(text, number)
   if (unit && !PLAIN_UNITS.has(unit)) {
-    const same = sourceParts.find(
+    const same = sourceParts.filter(
       (other) => unitOf(source, other) === unit && (unit === 'money' || unit === '%' || isMeasure(unit)),
     )
-    if (same) return same
+    // The figure that is missing in the answer is the one that was replaced.
+    const replaced = same.find((other) => !isWritten(other)) ?? same[0]
+    if (replaced) return replaced
   }
   // Numbers of orders, tickets, rooms: the same length and nearly the same digits.
   const digits = number.text.replace(/\D/g, '')
@@ -613,6 +624,39 @@ function checkSwappedDigits(task: ReadTask, output: ReadText, source: string): F
   return swapped
     ? failed(`${clip(swapped.text, 20)} has the digits of the text given in another order.`)
     : notApplicable
+}
+
+/** Clock times of the answer, where the source gives one or two and the answer has none of them. */
+function checkTimes(task: ReadTask, output: ReadText, source: string): Finding {
+  if (!/^(?:writer|support)/.test(task.agentId) || task.is.creative || task.is.translation || isComputing(task))
+    return notApplicable
+  const given = timesOf(source)
+  const written = timesOf(output.raw)
+  if (given.length === 0 || given.length > 2 || written.length === 0 || /\bUTC|\bGMT|time ?zone/i.test(source))
+    return notApplicable
+  const isGiven = (time: number) => given.some((other) => other === time || (other + 720) % 1440 === time)
+  return written.some(isGiven) ? passed : failed('It gives another time than the text given.')
+}
+
+const PROHIBITS =
+  /\b(?:must not|may not|mustn't|cannot|can't|not (?:allowed|permitted)|no longer|forbidden|prohibited|never)\b/i
+const NEGATES =
+  /\b(?:not|no|never|n't|\w{2,8}n't|cannot|forbidden|prohibited|banned|off[- ]limits|avoid|refrain|without|keep (?:out|off|clear)|closed|stop|only|except|unless|nobody|none|neither|illegal|against|denied|impossible|unable|refuse\w?)\b/i
+
+/** A sentence that forbids something is put in other words, and nothing in them forbids it. */
+function checkPermission(task: ReadTask, output: ReadText): Finding {
+  if (
+    task.is.translation ||
+    !/\b(?:rewrite|rephrase|simplif\w{1,3}|paraphrase|more simply|plain (?:english|language)|in other words|reword|shorten|summari[sz]e)\b/i.test(
+      task.request,
+    )
+  )
+    return notApplicable
+  const sentences = sentencesOf(task.material)
+  if (sentences.length !== 1 || !PROHIBITS.test(task.material)) return notApplicable
+  return !NEGATES.test(output.raw) && /\b(?:may|can|allowed|free to|welcome to)\b/i.test(output.raw)
+    ? failed('It allows what the text given forbids.')
+    : passed
 }
 
 const sorted = (text: string) => [...text].sort().join('')

@@ -98,7 +98,7 @@ function isInOrderIn(text: string, items: readonly string[]): boolean {
 export function checkOccurrences(task: ReadTask, output: ReadText): Finding {
   const text = task.full.raw.slice(0, 3_000)
   const target =
-    /\b(?:count|how many|how often)\b[^:\n[]{0,60}?["“'`]?\b([A-Z][A-Z_]{2,20}|[a-z_]{3,20}(?=["”'`]))\b/.exec(
+    /\b(?:[Cc]ount|[Hh]ow many|[Hh]ow often)\b[^:\n[]{0,60}?["“'`]?\b([A-Z][A-Z_]{2,20}|[a-z_]{3,20}(?=["”'`]))\b/.exec(
       text,
     )?.[1]
   const list = text.indexOf('[') >= 0 ? text.slice(text.indexOf('[')) : ''

@@ -23,7 +23,8 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   if (rows.length < MIN_ROWS || names.size !== rows.length || rows.some(({ numbers }) => numbers.length !== width))
     return notApplicable
   const shared = sharedFigures(task, records)
-  const formulas = formulasOf(records, shared)
+  const percents = readNumbers(task.full.raw).flatMap(({ isPercent, values }) => (isPercent ? values.slice(0, 1) : []))
+  const formulas = formulasOf(records, shared, percents)
   let isExplained = false
   for (let column = 0; column < Math.min(width, 6); column++) {
     const wrong = findOutOfLine(rows, column, formulas)
@@ -57,7 +58,11 @@ const sharedFigures = (task: ReadTask, records: readonly NamedFigures[]): number
 /** One way to compute a figure for each name. */
 type Formula = ReadonlyMap<string, number>
 
-function formulasOf(records: readonly NamedFigures[], shared: readonly number[]): Formula[] {
+function formulasOf(
+  records: readonly NamedFigures[],
+  shared: readonly number[],
+  percents: readonly number[],
+): Formula[] {
   const width = records[0]!.figures.length
   const formulas: Formula[] = []
   const add = (compute: (figures: readonly number[]) => number) =>
@@ -94,6 +99,8 @@ function formulasOf(records: readonly NamedFigures[], shared: readonly number[])
       add((f) => f[i]! * (1 - f[j]! / 100))
     }
   }
+  const weights = percents.length === width && Math.abs(sumOf(percents) - 100) < 0.01 ? percents : undefined
+  if (weights) add((f) => sumOf(f.map((value, i) => (value * weights[i]!) / 100)))
   if (width > 2) {
     add(sumOf)
     add((f) => sumOf(f) / f.length)
