@@ -2,7 +2,7 @@ import { combine, type Finding, notApplicable } from './finding.ts'
 import { checkCodeLanguage, checkNamed, checkRecursion } from './requested-code.ts'
 import { checkDetails } from './requested-details.ts'
 import { checkCase, checkFormats, checkJson, checkList, checkTable } from './requested-form.ts'
-import { checkLabel, checkOneOf, checkYesNo } from './requested-label.ts'
+import { checkFirstLine, checkLabel, checkOneOf, checkYesNo } from './requested-label.ts'
 import { checkCount, checkLength, checkOnePerLine, checkTranslationLength } from './requested-size.ts'
 import { checkAcrostic, checkAllCovered, checkForbidden, checkRemoval, checkWanted } from './requested-words.ts'
 import { checkRequiredPoints } from './required-points.ts'
@@ -31,6 +31,7 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkFormats(task, output),
         checkAcrostic(task, output),
         checkYesNo(task, output),
+        checkFirstLine(task, output),
         checkOneOf(task, output),
         checkRemoval(task, output),
         checkOnePerLine(task, output),

@@ -264,20 +264,33 @@ function namedColumns(task: ReadTask): Set<string> {
 
 /** Spellings that are always wrong. */
 const MISSPELLED = new Set(
-  'accomodate accomodation acheive accross aggresive apparant appearence arguement assasination basicly beleive bizzare buisness calender carribean catagory cemetary changable cheif collegue colleages comming commitee comitee comittee completly concious curiousity decieve definate definately definitly dilemna disapear dissapoint dissapointed dissapear ecstacy embarass embarassing embarrased enviroment equiptment exagerate existance experiance familar finaly foriegn fourty freind futher gaurd goverment grammer greatful guage happend harrass hieght heigth humourous hygeine ignorence imediately independant indispensible inteligent interupt irresistable judgemental knowlege liason libary lisence maintainance maintenence manuever millenium mischievious mispell misspel neccessary neccesary necesary neice noticable occassion occasionaly occured occurence occurrance paralel parliment particuler pavillion peice percieve persistant personell posession potatos preceed prefered presance privelege privilige probaly profesional professionaly promiss pronounciation publically questionaire reccomend recomend recieve recieved reciept refered referance relevent religous remeber repitition resistence responce restaraunt rythm seige sence seperate seperately seperated sieze similiar sincerly speach succesful successfull succesfully suprise supprise temperture tommorow tommorrow tomorow tounge transfered truely twelth tyrany underate untill unforseen unfortunatly usefull vaccum vegatable vehical visable wether wich wierd welcom wensday wendsday thier teh adress alot allready arrangment begining belive buissness compatability concensus deffinitely desparate develope diffrent dissappear excercise extreemly facinating feild garantee guarentee heighth inconvienient innoculate intresting lenght mesage minumum mistery nessecary noticeble oportunity orginal peolpe posible pregnent proffesional recogise recomendation shedule strenght sucess surprize tecnology tendancy throught tought truley useing vaccuum writting yeild'.split(
+  'accomodate accomodation acheive accross aggresive apparant appearence arguement assasination basicly beleive bizzare buisness calender carribean catagory cemetary changable cheif collegue colleages comming commitee comitee comittee completly concious curiousity decieve definate definately definitly dilemna disapear dissapoint dissapointed dissapear ecstacy embarass embarassing embarrased enviroment equiptment exagerate existance experiance familar finaly foriegn fourty freind futher gaurd goverment grammer greatful guage happend harrass hieght heigth humourous hygeine ignorence imediately independant indispensible inteligent interupt irresistable judgemental knowlege liason libary lisence maintainance maintenence manuever millenium mischievious mispell misspel neccessary neccesary necesary neice noticable occassion occasionaly occured occurence occurrance paralel parliment particuler pavillion peice percieve persistant personell posession potatos preceed prefered presance privelege privilige probaly profesional professionaly promiss pronounciation publically questionaire reccomend recomend recieve recieved reciept refered referance relevent religous remeber repitition resistence responce restaraunt rythm seige sence seperate seperately seperated sieze similiar sincerly speach succesful successfull succesfully suprise supprise temperture tommorow tommorrow tomorow tounge transfered truely twelth tyrany underate untill unforseen unfortunatly usefull vaccum vegatable vehical visable wether wich wierd welcom wensday wendsday thier teh adress alot allready arrangment begining belive buissness compatability concensus deffinitely desparate develope diffrent dissappear excercise extreemly facinating feild garantee guarentee heighth inconvienient innoculate intresting lenght mesage minumum mistery nessecary noticeble oportunity orginal peolpe posible pregnent proffesional recogise recomendation shedule strenght sucess surprize tecnology tendancy throught tought truley useing vaccuum writting yeild dont doesnt didnt isnt arent wasnt werent hasnt havent couldnt wouldnt shouldnt youre theyre informations advices'.split(
     ' ',
   ),
 )
+
+/** Forms that are wrong wherever they stand. */
+const SLIPS: readonly RegExp[] = [
+  /\b(?:could|should|would|must|might) of\b/i,
+  /\b(?:he|she|it) (?:don't|have|were going|do not)\b/i,
+  /\b(?:they|we|you) (?:was|is|has)\b/i,
+  /\bmore (?:better|easier|faster|bigger|cheaper)\b/i,
+  /\b(?:their|there) (?:going|coming) to\b/i,
+  /\bqual'è\b|\bun'amico\b|\bun pò\b|\bperchè\b/i,
+  /\bhaver si\b|\bhechar de menos\b|\bhabía muchos? gente\b/i,
+  /\bseid (?:gestern|heute|letzte[rmn]?|\d)\b|\bwie als\b|\beinzigste[rn]?\b/i,
+]
 
 /** A spelling mistake of the task that is still in the text that was to be corrected. */
 function checkSpelling(task: ReadTask, output: ReadText): Finding {
   if (!task.is.proofreading && !/\bspelling\b|\btypos?\b/i.test(task.request)) return notApplicable
   const mistakes = new Set(wordsOf(task.full.raw).filter((word) => MISSPELLED.has(word)))
-  if (mistakes.size === 0) return notApplicable
+  const slips = SLIPS.filter((slip) => slip.test(task.full.raw))
+  if (mistakes.size + slips.length === 0) return notApplicable
   const { raw } = output
   // A list of corrections names the mistakes.
   if (/→|->|=>|\binstead of\b|\bchanged\b|\bcorrected\b|\bmisspel/i.test(raw)) return passed
-  return output.words.some((word) => mistakes.has(word))
+  return output.words.some((word) => mistakes.has(word)) || slips.some((slip) => slip.test(raw))
     ? failed('A spelling mistake of the text is still there.')
     : passed
 }

@@ -16,11 +16,11 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   if (task.code || task.is.creative || task.agentId.startsWith('coder')) return notApplicable
   const text = [task.full.raw, ...task.context].join('\n')
   const records = groupRecords(recordsOf(text))
-  if (records.length < MIN_ROWS) return notApplicable
+  if (records.length < 2) return notApplicable
   const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))])
   const width = rows[0]?.numbers.length ?? 0
   const names = new Set(rows.map(({ name }) => name))
-  if (rows.length < MIN_ROWS || names.size !== rows.length || rows.some(({ numbers }) => numbers.length !== width))
+  if (rows.length < 2 || names.size !== rows.length || rows.some(({ numbers }) => numbers.length !== width))
     return notApplicable
   const shared = sharedFigures(task, records)
   const percents = readNumbers(task.full.raw).flatMap(({ isPercent, values }) => (isPercent ? values.slice(0, 1) : []))
@@ -126,7 +126,13 @@ function findOutOfLine(
     const isPrecise = rows.every(
       ({ numbers }) => numbers[column]!.decimals > 0 || Math.abs(numbers[column]!.values[0]!) >= 10,
     )
-    if (misses.length === 1 && isPrecise) wrong ??= misses[0]
+    if (misses.length === 1 && isPrecise && rows.length >= MIN_ROWS) wrong ??= misses[0]
+    // Each figure is there, with another name.
+    const isSwapped =
+      misses.length === 2 &&
+      fits({ ...misses[0]!, name: misses[1]!.name }, formula) &&
+      fits({ ...misses[1]!, name: misses[0]!.name }, formula)
+    if (isSwapped && isPrecise) wrong ??= misses[0]
   }
   return wrong
 }

@@ -33,6 +33,17 @@ export function checkLabel(task: ReadTask, output: ReadText): Finding {
     : failed('It is none of the labels that the task allows.')
 }
 
+/** "Choose one: A or B. Name your pick in the first line": that line names one of them. */
+export function checkFirstLine(task: ReadTask, output: ReadText): Finding {
+  const options = /\b(?:choose|pick|decide|select)\b[^:\n]{0,30}: ?([\p{L}-]{3,24}) or ([\p{L}-]{3,24})/iu
+    .exec(task.request)
+    ?.slice(1)
+  if (!options || !/\bfirst (?:line|sentence|word)\b/i.test(task.request)) return notApplicable
+  const line = ` ${plainText(output.lines[0] ?? '')} `
+  const named = options.filter((option) => line.includes(` ${option.toLowerCase()} `))
+  return named.length === 1 ? passed : failed('Its first line does not name one of the options.')
+}
+
 /** "Answer with yes or no only". */
 export function checkYesNo(task: ReadTask, output: ReadText): Finding {
   if (
