@@ -4,7 +4,14 @@ import { checkDetails } from './requested-details.ts'
 import { checkCase, checkFormats, checkJson, checkList, checkTable } from './requested-form.ts'
 import { checkFirstLine, checkLabel, checkOneOf, checkYesNo } from './requested-label.ts'
 import { checkCount, checkLength, checkOnePerLine, checkTranslationLength } from './requested-size.ts'
-import { checkAcrostic, checkAllCovered, checkForbidden, checkRemoval, checkWanted } from './requested-words.ts'
+import {
+  checkAcrostic,
+  checkAllCovered,
+  checkForbidden,
+  checkRemoval,
+  checkRewritten,
+  checkWanted,
+} from './requested-words.ts'
 import { checkRequiredPoints } from './required-points.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
@@ -34,6 +41,7 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkFirstLine(task, output),
         checkOneOf(task, output),
         checkRemoval(task, output),
+        checkRewritten(task, output),
         checkOnePerLine(task, output),
         checkAllCovered(task, output),
         checkRequiredPoints(task, output),

@@ -152,7 +152,7 @@ function checkDefect(task: ReadTask, output: ReadText): Finding {
   if (blocks.length === 0) return notApplicable
   const code = blocks.map((block) => block.code).join('\n')
   const isLoopKept =
-    /\b(?:never|not|misses|skips|without)\b.{0,24}\bthe last\b|\bthe last \w{1,12} (?:is )?(?:missing|never|skipped)\b|\bone (?:too few|short)\b/i.test(
+    /\b(?:never|not|misses|skips|without)\b.{0,24}\bthe last\b|\bthe last \w{1,12} (?:is )?(?:missing|never|skipped)\b|\bone (?:too few|short)\b|\binclude the (?:end|last|upper|final)\b/i.test(
       task.full.raw,
     ) &&
     loopsOf(task.code).length > 0 &&

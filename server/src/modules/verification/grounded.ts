@@ -208,7 +208,8 @@ const findConflict = (
   const unit = unitOf(text, number)
   if (unit && !PLAIN_UNITS.has(unit)) {
     const same = sourceParts.filter(
-      (other) => unitOf(source, other) === unit && (unit === 'money' || unit === '%' || isMeasure(unit)),
+      (other) =>
+        unitOf(source, other) === unit && (unit === 'money' || unit === '%' || isMeasure(unit) || isCounted(unit)),
     )
     // The figure that is missing in the answer is the one that was replaced.
     const replaced = same.find((other) => !isWritten(other)) ?? same[0]
@@ -246,6 +247,9 @@ const isMeasure = (unit: string) =>
   /^(?:day|week|month|year|hour|minute|mile|km|kg|tag|woche|monat|jahr|stunde|jour|semaine|mois|an|heure|día|semana|mes|año|hora|giorno|settimana|mese|anno|dia|ano|dag|week|maand|jaar|january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|million|billion|percent|prozent|people|member|employee|guest|seat|room|floor|copy|copie|page|point|gram|litre|liter|volt|watt|gb|mb|tb|degree|bedroom|litros|gramos|vote|store|shop|student)$/.test(
     unit,
   )
+
+/** Things that are counted: a noun of some length, not a word that may stand behind any figure. */
+const isCounted = (unit: string) => unit.length >= 6 && !/(?:ing|ed|ly|er|est)$/.test(unit) && !PLAIN_UNITS.has(unit)
 
 const isNear = (a: string, b: string) => {
   let different = 0

@@ -25,6 +25,12 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   const shared = sharedFigures(task, records)
   const percents = readNumbers(task.full.raw).flatMap(({ isPercent, values }) => (isPercent ? values.slice(0, 1) : []))
   const formulas = formulasOf(records, shared, percents)
+  const steps = STEPWISE.test(task.full.raw) ? changesOf(records) : undefined
+  const isStepWrong =
+    steps &&
+    rows.every(({ numbers }) => numbers.length === 1 && numbers[0]!.isPercent) &&
+    rows.some(({ name, numbers }) => steps.has(name) && !isShownBy(numbers[0]!, steps.get(name)!))
+  if (isStepWrong) return failed('The change from one figure to the next is not right.')
   let isExplained = false
   for (let column = 0; column < Math.min(width, 6); column++) {
     const wrong = findOutOfLine(rows, column, formulas)
@@ -34,6 +40,18 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   }
   return isExplained ? passed : notApplicable
 }
+
+const STEPWISE =
+  /\b(?:month|year|week|quarter|day)[- ](?:over|on|to)[- ](?:month|year|week|quarter|day)\b|\b(?:mom|yoy|qoq)\b/i
+
+/** The change in percent of each name against the one before it, where each has one figure. */
+const changesOf = (records: readonly NamedFigures[]): Map<string, number> =>
+  new Map(
+    records.flatMap(({ name, figures }, i) => {
+      const before = records[i - 1]?.figures[0]
+      return before && figures.length === 1 ? [[name, (100 * (figures[0]! - before)) / before] as const] : []
+    }),
+  )
 
 type NamedFigures = { name: string; figures: readonly number[] }
 

@@ -121,6 +121,18 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   const usable = counts.filter(({ unit }) => unit !== 'words')
   if (usable.length === 0 || requestsJson(readRequest(task)) || hasCode(task, output)) return notApplicable
   if (usable.length > 1 && usable.some(({ unit }) => unit === 'items')) return notApplicable
+  const pair = PAIR.exec(task.request)
+  if (pair) {
+    const [a, b] = pair.slice(1).map((word) => readCount(word.toLowerCase())) as [
+      number | undefined,
+      number | undefined,
+    ]
+    const structures = countItems(output)
+    if (a === undefined || b === undefined || structures.length === 0) return notApplicable
+    return structures.some((count) => count === a + b || count === Math.max(a, b))
+      ? passed
+      : failed(`${a} and ${b} were asked for and there are ${Math.max(...structures)}.`)
+  }
   for (const wanted of usable) {
     const fault = findCountFault(wanted, output)
     if (fault) return failed(fault)
@@ -132,6 +144,10 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
 const hasCode = (task: ReadTask, output: ReadText) =>
   task.agentId.startsWith('coder') &&
   (task.code !== '' || output.raw.includes('```') || !/\bexactly\b/i.test(task.request))
+
+/** "3 risks and 2 opportunities". */
+const PAIR =
+  /\b(?:name|list|give|write|find|suggest)(?: me)? (\d{1,2}|[a-z]{3,5}) \p{L}{3,20} and (\d{1,2}|[a-z]{3,5}) \p{L}{3,20}\b/iu
 
 function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText): string | undefined {
   const fits = (value: number) =>

@@ -1,7 +1,7 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { clip, plainText, quotedPassages, type ReadText, sentencesOf } from './text.ts'
+import { clip, plainText, quotedPassages, type ReadText, sentencesOf, wordsOf } from './text.ts'
 
 /** Codes, figures and quoted words after "must mention", "include", "contain". */
 export function checkWanted(task: ReadTask, output: ReadText): Finding {
@@ -118,6 +118,21 @@ export function checkAcrostic(task: ReadTask, output: ReadText): Finding {
   if (!word || /^(?:the|word|name|a|my|funny)$/i.test(word) || lines.length < 2) return notApplicable
   const initials = lines.map((line) => line[0]!.toLowerCase()).join('')
   return initials.includes(word.toLowerCase()) ? passed : failed('Its lines do not begin with the letters of the word.')
+}
+
+/** A text that was to be put in another way comes back as it was. */
+export function checkRewritten(task: ReadTask, output: ReadText): Finding {
+  if (
+    !/\b(?:rewrite|rephrase|reword|paraphrase|simplify|past tense|future tense|passive|active voice|more (?:formal|polite|casual|friendly)\w{0,2}|shorten)\b/i.test(
+      task.request,
+    ) ||
+    wordsOf(task.material).length < 5 ||
+    /\b(?:if (?:needed|necessary)|where needed)\b/i.test(task.request)
+  )
+    return notApplicable
+  return plainText(output.raw) === plainText(task.material)
+    ? failed('The text is the one that was to be put in another way.')
+    : passed
 }
 
 /** "Remove every exclamation mark": the mark is gone. */

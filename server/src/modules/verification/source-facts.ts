@@ -1,6 +1,6 @@
 import { MONTH_OF, WEEKDAY_OF } from './calendar.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { readNumbers, standsFor } from './numbers.ts'
+import { readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { clip, type ReadText, sentencesOf } from './text.ts'
 
@@ -12,6 +12,7 @@ export const checkSourceFacts = (task: ReadTask, output: ReadText, source: strin
     checkAge(task, output),
     checkLabels(task, output),
     checkTranslatedFacts(task, output),
+    checkPhoneNumbers(task, output, source),
   ])
 
 const ADDRESS =
@@ -41,6 +42,17 @@ function checkAddresses(task: ReadTask, output: ReadText, source: string): Findi
       ),
   )
   return strange ? failed(`${clip(strange, 30)} is another address than the one given.`) : passed
+}
+
+/** A telephone number that nobody gave. */
+function checkPhoneNumbers(task: ReadTask, output: ReadText, source: string): Finding {
+  if (!/^(?:support|writer)/.test(task.agentId) || task.is.template || task.is.creative) return notApplicable
+  const digits = source.replace(/\D/g, '')
+  const numbers =
+    output.raw.match(/(?<![\w.,-])(?:\+\d{1,3}[ -]?)?\(?\d{2,5}\)?[ /-]\d{3,4}[ -]?\d{3,6}(?![\w-])/g) ?? []
+  return numbers.some((number) => !digits.includes(number.replace(/\D/g, '')))
+    ? failed('It gives a telephone number that is not in the task.')
+    : notApplicable
 }
 
 const DAYS: readonly RegExp[] = [
@@ -138,7 +150,9 @@ export function checkLabels(task: ReadTask, output: ReadText): Finding {
         /(?<![\p{L}\d])(\p{L}{3,20}(?: (?:and |of )?\p{L}{3,20}){0,2})[:=]? [$€£]?(\d[\d.,]{0,10}\d|\d{2,9})(?=[,;.\n)]|$| )/gu,
       ),
   ].slice(0, 40)
-  const taskNumbers = readNumbers(task.full.raw, { words: true })
+  const taskNumbers = readNumbers(task.full.raw, { words: true }).filter(
+    ({ start }) => !/[\p{L}_]/u.test(task.full.raw[start - 1] ?? ' '),
+  )
   const written = readNumbers(output.raw, { words: true })
   for (const [, label, digits] of labels) {
     const value = readNumbers(digits!)[0]?.values[0]
@@ -199,11 +213,11 @@ function checkTranslatedFacts(task: ReadTask, output: ReadText): Finding {
   }
   const given = readNumbers(task.material)
   const written = readNumbers(output.raw, { words: true })
-  const isKept = given.some(({ values }) => written.some((number) => values.some((value) => standsFor(number, value))))
-  const strange = written.filter(
-    (number) => !number.isWord && !given.some(({ values }) => values.some((value) => standsFor(number, value))),
-  )
-  return given.length > 0 && strange.length >= given.length && !isKept
+  const isSame = (a: TextNumber, b: TextNumber) =>
+    a.values.some((value) => standsFor(b, value) || standsFor(b, value + 12) || standsFor(b, value - 12))
+  const missing = given.filter((number) => !written.some((other) => isSame(number, other)))
+  const strange = written.filter((number) => !number.isWord && !given.some((other) => isSame(other, number)))
+  return missing.length > 0 && strange.length > 0
     ? failed('A number of the text is another one in the translation.')
     : passed
 }
