@@ -176,7 +176,9 @@ function checkExamples(task: ReadTask, output: ReadText): Finding {
       .map((example) => example.replace(/[.,]$/, ''))
       .filter((example) => /\d/.test(example) && /[^\d]/.test(example))
       .slice(0, 4)
-  const refused = listed(/\b(?:must not|should not|shouldn't|not|never) match (.{2,60})/i.exec(task.request)?.[1])
+  const refused = listed(
+    /\b(?:must not|should not|shouldn't|not|never) match (.{2,60})/i.exec(task.request)?.[1]?.split(/[,;(]/, 1)[0],
+  )
   const range = /\bfrom (\d{2}:\d{2}) to (\d{2}:\d{2})\b/.exec(task.request)?.slice(1) ?? []
   const wanted = [
     ...listed(/\bmatch(?:es|ing)? (?:\p{L}{2,12} )?(?:like|such as|e\.g\.) (.{2,24})/iu.exec(task.request)?.[1]).slice(

@@ -60,6 +60,7 @@ export const checkCodeRequest = (task: ReadTask, output: ReadText): Finding =>
     checkLimit(task, output),
     checkCron(task, output),
     checkPattern(task, output),
+    checkDirection(task, output),
     task.agentId.startsWith('coder') ? checkLabels(task, output) : notApplicable,
   ])
 
@@ -425,6 +426,19 @@ function checkCron(task: ReadTask, output: ReadText): Finding {
   if (every && minute !== `*/${every}` && !(every === '60' && /^\d+$/.test(minute)) && !minute.includes(','))
     return failed('The minute of the schedule is not the one asked for.')
   return passed
+}
+
+/** "The three with the highest total": the largest come first. */
+function checkDirection(task: ReadTask, output: ReadText): Finding {
+  const text = task.request
+  const [wantsMost, wantsLeast] = [
+    /\b(?:highest|largest|biggest|most|top|latest|newest|best)\b/i.test(text),
+    /\b(?:lowest|smallest|fewest|least|cheapest|oldest|earliest)\b/i.test(text),
+  ]
+  const order = /\border\s{1,4}by\s{1,4}([^;)]{1,120}?)\blimit\b/i.exec(codeOf(output).replace(/\s+/g, ' '))?.[1]
+  if (!order || wantsMost === wantsLeast || order.includes(',') || !/\bsql\b|\bquery\b|\btable\b/i.test(task.full.raw))
+    return notApplicable
+  return /\bdesc\b/i.test(order) === wantsMost ? passed : failed('The query takes the rows from the other end.')
 }
 
 /** A regular expression whose brackets do not match. */

@@ -65,7 +65,7 @@ export function checkCountOf(task: ReadTask, answer: Answer): Finding {
 export function checkSpread(task: ReadTask, answer: Answer): Finding {
   const request = task.request
   if (
-    !/\bdifference between (?:the )?(?:coldest|lowest|smallest|highest|largest|biggest|warmest|oldest|youngest|best|worst|cheapest|hottest|tallest|shortest)\b|\b(?:the )?range\b(?= of|:|\?)|\bspannweite\b/i.test(
+    !/\bhow much (?:more|less|higher|lower) than the (?:lowest|smallest|highest|largest|cheapest|best|worst)\b|\bdifference between (?:the )?(?:coldest|lowest|smallest|highest|largest|biggest|warmest|oldest|youngest|best|worst|cheapest|hottest|tallest|shortest)\b|\b(?:the )?range\b(?= of|:|\?)|\bspannweite\b/i.test(
       request,
     )
   )

@@ -55,6 +55,12 @@ export function datasetsOf(task: ReadTask): number[][] {
       /(\d[\d.,]{0,9})\s?(?:x|×|\*|\p{L}{1,20}(?: \p{L}{1,20})?)?\s?(?:at|@|à|for|zu je|je|a|x|×|\*)\s?[$€£]?\s?(\d[\d.,]{0,9})/giu,
     ),
   ].slice(0, 100)
+  const products = priced.map((match) => readNumbers(match[1]!)[0]!.values[0]! * readNumbers(match[2]!)[0]!.values[0]!)
+  const others = all.filter(
+    ({ start }) => !priced.some((match) => start >= match.index && start < match.index + match[0].length),
+  )
+  // "4 chairs at 89, delivery 45": what has a price of its own is added to the products.
+  if (products.length >= 1) push([...products, ...others.filter(({ isPercent }) => !isPercent).map(firstValue)])
   if (priced.length >= 1)
     push([...priced.map((match) => readNumbers(match[1]!)[0]!.values[0]! * readNumbers(match[2]!)[0]!.values[0]!), 0])
   return sets

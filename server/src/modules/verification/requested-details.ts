@@ -1,7 +1,7 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { clip, plainText, type ReadText, splitFences } from './text.ts'
+import { clip, plainText, type ReadText, sentencesOf, splitFences } from './text.ts'
 
 /** Small rules of form that a task states in so many words. */
 export const checkDetails = (task: ReadTask, output: ReadText): Finding =>
@@ -14,6 +14,9 @@ export const checkDetails = (task: ReadTask, output: ReadText): Finding =>
     checkFirstLetter(task, output),
     checkKnockKnock(task, output),
     checkForbiddenKeywords(task, output),
+    checkEnds(task, output),
+    checkEachLine(task, output),
+    checkOneLine(task, output),
   ])
 
 const isCoder = ({ agentId }: ReadTask) => agentId.startsWith('coder')
@@ -145,6 +148,47 @@ function checkFirstLetter(task: ReadTask, output: ReadText): Finding {
     : failed('An item begins with another letter.')
 }
 
+/** 'Start with "Subject:"', 'end with "Cheers"'. */
+function checkEnds(task: ReadTask, output: ReadText): Finding {
+  if (isCoder(task)) return notApplicable
+  const plain = plainText(output.raw)
+  const first =
+    /(?:^|[.,;!?\n] ?|\band |\bmust |\bshould |\bit )(?:start|begin)s? (?:it |the (?:text|mail|email|message|reply|answer) )?with ["“]([^"”\n]{2,60})["”]/i.exec(
+      task.request,
+    )?.[1]
+  const last =
+    /(?:^|[.,;!?\n] ?|\band |\bmust |\bshould |\bit )(?:end|close|finish)(?:e?s)? (?:it |the (?:text|mail|email|message|reply|answer) )?with ["“]([^"”\n]{2,60})["”]/i.exec(
+      task.request,
+    )?.[1]
+  if (first && plainText(first) && !plain.startsWith(plainText(first))) return failed('It does not begin as asked for.')
+  if (last && plainText(last) && !plain.slice(-plainText(last).length - 60).includes(plainText(last)))
+    return failed('It does not end as asked for.')
+  return first || last ? passed : notApplicable
+}
+
+/** 'Each line must contain the word "sea"'. */
+function checkEachLine(task: ReadTask, output: ReadText): Finding {
+  const word =
+    /\b(?:each|every|both) (line|sentence|bullet|item|verse)s? (?:must |has to |should |to )?(?:contains?|includes?|mentions?|uses?) (?:the )?(?:word |name )?["“]([^"”\n]{2,30})["”]/i.exec(
+      task.request,
+    )
+  if (!word || isCoder(task)) return notApplicable
+  const parts = /sentence/i.test(word[1]!) ? sentencesOf(output.raw) : output.lines
+  return parts.every((part) => part.toLowerCase().includes(word[2]!.toLowerCase()))
+    ? passed
+    : failed('A line does not have the word that each was to have.')
+}
+
+/** A one-liner has one line of code. */
+function checkOneLine(task: ReadTask, output: ReadText): Finding {
+  if (!isCoder(task) || !/\bone line only\b|\bin (?:one|a single) line\b|\bsingle line\b/i.test(task.request))
+    return notApplicable
+  const { blocks } = splitFences(output.raw)
+  if (blocks.length !== 1) return notApplicable
+  const lines = blocks[0]!.code.split('\n').filter((line) => line.trim() && !/^\s*(?:#|\/\/)/.test(line))
+  return lines.length === 1 ? passed : failed(`One line was asked for and there are ${lines.length}.`)
+}
+
 function checkKnockKnock(task: ReadTask, output: ReadText): Finding {
   if (!/\bknock[- ]knock\b/i.test(task.request)) return notApplicable
   return /\bknock\b|\bwho'?s there\b|\bwho’s there\b/i.test(output.raw) ? passed : failed('It is no knock-knock joke.')
@@ -162,6 +206,7 @@ function checkForbiddenKeywords(task: ReadTask, output: ReadText): Finding {
   ]
     .map((match) => match[1]!.toLowerCase())
     .filter((word) => !/^(?:regex|recursion|class)$/.test(word))
+  if (/\b(?:no|without(?: any| a)?) loops?\b/i.test(task.full.raw.slice(0, 1_500))) keywords.push('for', 'while')
   const { blocks } = splitFences(output.raw)
   if (keywords.length === 0 || blocks.length === 0) return notApplicable
   const code = blocks.map((block) => block.code.replace(/#.*|\/\/.*/g, '')).join('\n')

@@ -18,9 +18,11 @@ const LISTED =
 
 /** "Must mention: a, b, c" and "include every point: a; b; c", to the end of the sentence. */
 function pointsOf(text: string): string[] {
-  return [...text.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
+  // What stands in brackets explains a point.
+  const plain = text.replaceAll(/(?<=\p{Lu}\p{Ll}{1,20}) \([^()\n]{1,60}\)(?=[,. ])/gu, '')
+  return [...plain.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
     if (
-      /\b(?:not|n't|never|avoid|without|no)\s(?:to\s)?$/i.test(text.slice(Math.max(0, match.index - 12), match.index))
+      /\b(?:not|n't|never|avoid|without|no)\s(?:to\s)?$/i.test(plain.slice(Math.max(0, match.index - 12), match.index))
     )
       return []
     const isList = /[:(]\s?$/.test(match[0].slice(0, match[0].length - match[1]!.length))
@@ -61,14 +63,17 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   const words = wordsOf(point.replaceAll(/["“”]/g, '')).filter((word) => word.length >= 4 && !KINDS.has(word))
   if (words.length === 0) return isKindShown(point, task, isShown)
   // A person who is named with a task of theirs is named in the text too.
-  const name = /^(\p{Lu}\p{Ll}{1,20}) \p{Ll}/u.exec(point)?.[1]?.toLowerCase()
-  if (name && (rankOf(name) ?? RARE) >= RARE) return output.words.includes(name)
+  const names = [...point.matchAll(/(?<![\p{L}\d])\p{Lu}\p{Ll}{2,20}(?![\p{L}\d])/gu)]
+    .map(([name]) => name.toLowerCase())
+    .filter((name) => (rankOf(name) ?? RARE) >= RARE)
+  if (names.length > 0 && !/^(?:that|how|why|when)\b/.test(point))
+    return names.some((name) => output.words.includes(name))
   const stems = new Set(output.words.map(stemOf))
   const isSaid = (word: string) =>
     stems.has(stemOf(word)) || (word.length <= 6 && output.words.some((other) => other.startsWith(word.slice(0, 4))))
   const ranks = words.map(rankOf)
   // A word that has no vector can be said in ways that nobody here knows.
-  if (ranks.some((rank) => rank === undefined)) return words.some(isSaid) || words.length < 2
+  if (ranks.some((rank) => rank === undefined)) return words.some(isSaid)
   const others = output.words.map(rankOf).filter((rank) => rank !== undefined)
   const similarities = nearestSimilarities(ranks as number[], others.slice(0, 400))
   const isNear = words.map((word, i) => isSaid(word) || similarities[i]! >= NEAR)

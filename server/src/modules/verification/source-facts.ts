@@ -90,7 +90,7 @@ function hoursOf(text: string): Map<number, string> {
 }
 
 const RANGE =
-  /\b(\d{1,2})(?:[:.](\d{2}))?\s?(?:am|h|uhr|a\.m\.)?\s?(?:-|–|to|until|bis|and)\s?(\d{1,2})(?:[:.](\d{2}))?/i
+  /\b(\d{1,2})(?:[:.](\d{2}))?\s?(?:am|h|uhr|a\.m\.)?\s?(?:-|–|to|until|bis|and|à|a)\s?(\d{1,2})(?:[:.](\d{2}))?/i
 
 /** A sentence about one weekday gives other hours than the source gives that day. */
 function checkHours(task: ReadTask, output: ReadText, source: string): Finding {
@@ -102,9 +102,8 @@ function checkHours(task: ReadTask, output: ReadText, source: string): Finding {
         (word) => WEEKDAY_OF.get(word) ?? WEEKDAY_OF.get(word.replace(/s$/, '')) ?? [],
       ),
     )
-    const [day, ...others] = days
     const range = RANGE.exec(sentence)
-    const hours = day === undefined ? undefined : given.get(day)
+    const [hours, ...others] = new Set([...days].map((day) => given.get(day)))
     if (!range || !hours || others.length > 0) continue
     const [, from, fromMinutes = '00', to, toMinutes = '00'] = range
     const twelve = (hour: number) => (hour > 12 ? hour - 12 : hour)
