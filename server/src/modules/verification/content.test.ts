@@ -288,6 +288,17 @@ test.each([
     'policy: vouchers cannot be combined. Customer: "can I use SPRING5 (5%) and the 20% card on my 50 euro order?" Reply.',
     'Only one of them, as vouchers cannot be combined. With the card it is 40 €, with SPRING5 it would be 47.50 €.',
   ],
+  [
+    'analyst-v1',
+    'Forecast next month with the average of the last three: 210, 220, 230',
+    '220, the average of the three.',
+  ],
+  [
+    'default',
+    'Translate to French: "The rent is $2,340.50, due on June 4."',
+    'Le loyer est de 2 340,50 $, à payer le 4 juin.',
+  ],
+  ['default', 'Sort alphabetically and remove duplicates: plum, fig, plum, date, fig', 'date, fig, plum'],
 ] as const)('%s: %s', async (agentId, task, output) => {
   expect(await failedChecks(agentId, task, output)).toEqual([])
 })

@@ -524,6 +524,9 @@ function hardFacts(task: ReadTask): string[] {
   return [...facts]
 }
 
+/** Hours of a day have a check of their own. */
+const isDay = (word: string) => WEEKDAYS.includes(word.replace(/s$/, '')) || MONTHS.includes(word)
+
 type Binding = { name: string; noun: string; value: number }
 
 const BINDING_STOP = new Set(
@@ -538,7 +541,7 @@ function bindingsOf(text: string, separators: RegExp): Binding[] {
   let name: string | undefined
   for (const part of text.slice(0, 4_000).split(separators)) {
     const names = [...part.matchAll(/(?<![\p{L}\d])\p{Lu}[\p{L}'’-]{1,20}/gu)].filter(
-      ({ 0: word }) => !BINDING_STOP.has(word.toLowerCase()),
+      ({ 0: word }) => !BINDING_STOP.has(word.toLowerCase()) && !isDay(word.toLowerCase()),
     )
     for (const number of readNumbers(part)) {
       const before = names.filter(({ index }) => index < number.start).at(-1)

@@ -8,7 +8,10 @@ const MAX_ITEMS = 60
 /** What is done to a list that the task gives, item by item: sorted, in capitals, initials, without repeats, counted. */
 export function checkListOperations(task: ReadTask, output: ReadText): Finding {
   if (task.full.raw.length > 1_500 || task.code || task.agentId.startsWith('coder')) return notApplicable
-  const { request, items } = readList(task.full.raw)
+  const list = readList(task.full.raw)
+  const { request } = list
+  const isUnique = /\bduplicat\w{1,5}\b|\bunique\b|\brepeats\b/i.test(request)
+  const items = isUnique && SORTS.test(request) ? [...new Set(list.items)] : list.items
   if (items.length < 3 || items.length > MAX_ITEMS) return notApplicable
   if (/\binitials\b/i.test(request)) return checkInitials(items, output)
   if (/\b(?:alphabeti\w{1,8}|a-z|a to z|z-a|z to a|alphabetisch)\b/i.test(request) && SORTS.test(request))

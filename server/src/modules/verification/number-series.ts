@@ -88,7 +88,9 @@ export function checkNext(task: ReadTask, answer: Answer): Finding {
   if (
     !/\b(?:next|continues?|goes on|following (?:number|value|term)|linear (?:trend|forecast)|extrapolat\w{1,4}|nächste\w?|suivant\w?|siguiente|successiv\w)\b/i.test(
       task.request,
-    )
+    ) ||
+    // A forecast by the mean does not go on with the steps.
+    /\b(?:average|mean|moving|rolling|durchschnitt)\b/i.test(task.request)
   )
     return notApplicable
   for (const values of datasetsOf(task)) {

@@ -211,7 +211,8 @@ function checkTranslatedFacts(task: ReadTask, output: ReadText): Finding {
       return failed('A day or a month of the text is another one in the translation.')
   }
   const given = readNumbers(task.material)
-  const written = readNumbers(output.raw, { words: true })
+  // "1 250,50" has a space where other languages have a comma.
+  const written = readNumbers(output.raw.replaceAll(/(?<=\d)[ \u00a0\u202f](?=\d{3}(?!\d))/g, ''), { words: true })
   const isSame = (a: TextNumber, b: TextNumber) =>
     a.values.some((value) => standsFor(b, value) || standsFor(b, value + 12) || standsFor(b, value - 12))
   const missing = given.filter((number) => !written.some((other) => isSame(number, other)))

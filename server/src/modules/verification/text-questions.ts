@@ -18,6 +18,7 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
       .map((item) => item.trim().replace(/[.?!]$/, ''))
       .filter(Boolean)
     const isNumeric = items.every((item) => /^-?\d+(?:\.\d+)?$/.test(item))
+    if (/\bduplicat\w{1,5}\b|\bunique\b/i.test(request)) return notApplicable
     if (items.length < 3 || (!isNumeric && !/alphabet/i.test(request))) return notApplicable
     const sorted = isNumeric
       ? [...items].sort((a, b) => Number(a) - Number(b))
