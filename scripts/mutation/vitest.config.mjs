@@ -6,6 +6,7 @@ export default defineConfig({
     include: [
       'proof/src/**/*.test.ts',
       'server/src/platform/money.test.ts',
+      'server/src/modules/ledger/amounts.test.ts',
       'server/src/modules/tenants/api-key.test.ts',
       'server/test/governance/policy-evaluation.test.ts',
     ],

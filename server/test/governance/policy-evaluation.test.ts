@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PaymentFacts } from '../../src/modules/governance/assess/payment-facts.ts'
 import type { CounterState } from '../../src/modules/governance/counters/limit-counters.ts'
-import { endOf, periodOf, type Window } from '../../src/modules/governance/counters/windows.ts'
+import { endOf, isRolling, periodOf, sliceEnd, type Window } from '../../src/modules/governance/counters/windows.ts'
 import { appliesTo, evaluatePolicy, type Policy } from '../../src/modules/governance/rules/evaluate-policy.ts'
 import type { Constraints } from '../../src/modules/governance/rules/policy-constraints.ts'
 import { type RuleInput, readRule } from '../../src/modules/governance/rules/policy-rules.ts'
@@ -219,6 +219,7 @@ describe('windows', () => {
     ['minute', '2026-11-16T15:30:59.999Z', '2026-11-16T15:31:00.000Z'],
     ['day', '2026-11-16T23:59:59.999Z', '2026-11-17T00:00:00.000Z'],
     ['week', '2026-11-22T23:59:59.999Z', '2026-11-23T00:00:00.000Z'],
+    ['two_weeks', '2026-11-22T23:59:59.999Z', '2026-11-23T00:00:00.000Z'],
     ['month', '2026-11-30T23:59:59.999Z', '2026-12-01T00:00:00.000Z'],
     ['quarter', '2026-12-31T23:59:59.999Z', '2027-01-01T00:00:00.000Z'],
     ['year', '2026-12-31T23:59:59.999Z', '2027-01-01T00:00:00.000Z'],
@@ -229,7 +230,32 @@ describe('windows', () => {
     expect(endOf(window, start)?.toISOString()).toBe(next)
   })
 
+  test.each([
+    ['minute', 'minute:2026-11-16T15:30'],
+    ['week', 'week:2026-11-16T00:00'],
+    ['two_weeks', 'two_weeks:2026-11-09T00:00'],
+    ['quarter', 'quarter:2026-10-01T00:00'],
+    ['rolling_24h', 'rolling_24h'],
+  ] as [Window, string][])('a %s window is stored as %s', (window, name) => {
+    expect(periodOf(window, facts.at)).toBe(name)
+  })
+
   test('a total window never ends', () => {
     expect([periodOf('total', facts.at), endOf('total', facts.at)]).toEqual(['total', null])
+    expect([isRolling('total'), sliceEnd('total', facts.at)]).toEqual([false, undefined])
   })
+
+  test.each([
+    ['rolling_24h', '2026-11-17T15:35:00.000Z', '2026-11-17T15:40:00.000Z'],
+    ['rolling_7d', '2026-11-23T16:00:00.000Z', '2026-11-23T16:00:00.000Z'],
+    ['rolling_30d', '2026-12-16T18:00:00.000Z', '2026-12-16T18:00:00.000Z'],
+  ] as [Window, string, string][])(
+    'an amount counts in %s for its length, and at most a slice longer',
+    (window, end, endFiveMinutesLater) => {
+      expect(sliceEnd(window, facts.at)?.toISOString()).toBe(end)
+      expect(sliceEnd(window, new Date(facts.at.getTime() + 299_999))?.toISOString()).toBe(end)
+      expect(sliceEnd(window, new Date(facts.at.getTime() + 300_000))?.toISOString()).toBe(endFiveMinutesLater)
+      expect([isRolling(window), endOf(window, facts.at)]).toEqual([true, null])
+    },
+  )
 })

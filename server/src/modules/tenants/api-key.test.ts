@@ -18,6 +18,11 @@ test('keys are unique, contain 256 random bits, and their prefix shows only a fe
   }
 })
 
+test('the checksum is spread over all characters, so that a guess passes once in 2^36', () => {
+  const checksums = Array.from({ length: 400 }, () => generateApiKey(keys).apiKey.slice(-6))
+  expect(new Set(checksums.join('')).size).toBeGreaterThan(60)
+})
+
 test('a key with any character changed, or from another service, fails the checksum', () => {
   const { apiKey } = generateApiKey(keys)
   expect(isWellFormedApiKey(otherServiceKeys, apiKey)).toBe(false)
