@@ -8,6 +8,7 @@ import {
   formatVerifierKey,
   fromBase64,
   fromHex,
+  MAX_ADD_CHECKPOINT_LENGTH,
   NOTE_ED25519,
   parseAddCheckpoint,
   parseCheckpoint,
@@ -41,17 +42,38 @@ test('the example request of C2SP tlog-witness is read, and written again byte f
 
 test.each([
   ['nothing', ''],
+  ['no blank line', EXAMPLE.split('\n\n')[0]!],
+  ['a text before the old line', `x${EXAMPLE}`],
   ['no old line', EXAMPLE.replace('old 20852014\n', '')],
   ['a leading zero', EXAMPLE.replace('old 2', 'old 02')],
   ['a negative size', EXAMPLE.replace('old 2', 'old -2')],
   ['two spaces', EXAMPLE.replace('old ', 'old  ')],
   ['a hash that is short', EXAMPLE.replace('PlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=', 'PlRN')],
+  ['a hash that is not base64', EXAMPLE.replace('PlRN', '!!!!')],
   ['a carriage return', EXAMPLE.replace('old 20852014\n', 'old 20852014\r\n')],
   ['64 hashes', `old 1\n${'5+pKlUdi2LeF/BcMHBn+Ku6yhPGNCswZZD1X/6QgPd8=\n'.repeat(64)}\n${EXAMPLE.split('\n\n')[1]}`],
   ['a body that is too long', EXAMPLE + '—'.repeat(70_000)],
+  ['a body that is no text', 7],
+  ['no body', undefined],
 ])('a request with %s is malformed', (_, body) => {
   expect(parseAddCheckpoint(body)).toBeUndefined()
   expect(decideAddCheckpoint(body, { logs: [logVkey], latest: () => undefined }).status).toBe(400)
+})
+
+test('a request may have 63 hashes and be as long as the limit, and not more', () => {
+  const [hash] = parseAddCheckpoint(EXAMPLE)!.proof
+  const { checkpoint } = parseAddCheckpoint(EXAMPLE)!
+  const full = formatAddCheckpoint({ oldSize: 1, proof: Array.from({ length: 63 }, () => hash!), checkpoint })
+  expect(parseAddCheckpoint(full)?.proof).toHaveLength(63)
+  expect(parseAddCheckpoint(EXAMPLE.padEnd(MAX_ADD_CHECKPOINT_LENGTH, 'x'))).toBeDefined()
+  expect(parseAddCheckpoint(EXAMPLE.padEnd(MAX_ADD_CHECKPOINT_LENGTH + 1, 'x'))).toBeUndefined()
+  for (const request of [
+    { oldSize: -1, proof: [] },
+    { oldSize: 1.5, proof: [hash!] },
+    { oldSize: 1, proof: Array.from({ length: 64 }, () => hash!) },
+    { oldSize: 1, proof: [hash!, 'PlRN'] },
+  ])
+    expect(() => formatAddCheckpoint({ ...request, checkpoint })).toThrow('at most 63 hashes')
 })
 
 /** Requests that litewitness (filippo.io/torchwood) accepts in its own tests, with the key of its test log. */
@@ -115,25 +137,54 @@ describe('what a witness answers', () => {
     decideAddCheckpoint(request, { logs: [logVkey], latest })
 
   test('404 for a log it does not know, 403 without a signature of the log', () => {
-    expect(decide(body(0, 3, { origin: 'other.example/log' }), () => undefined).status).toBe(404)
+    expect(decide(body(0, 3, { origin: 'other.example/log' }), () => undefined)).toEqual({
+      status: 404,
+      reason: "This witness does not know the log 'other.example/log'.",
+    })
     expect(decide(body(0, 3, { key: untrustedKey }), () => undefined).status).toBe(403)
   })
 
+  test('400 for a request whose checkpoint is none', () => {
+    expect(decide('old 0\n\nnonsense', () => undefined)).toEqual({
+      status: 400,
+      reason: 'This is not an add-checkpoint request.',
+    })
+  })
+
+  test('a line in its list of logs that is no verifier key is passed over', () => {
+    const logs = ['nonsense', logVkey]
+    expect(decideAddCheckpoint(body(0, 3), { logs, latest: () => undefined }).status).toBe(200)
+  })
+
   test('400 when the old size is above the new one, before anything is compared', () => {
-    expect(decide(body(3, 3).replace('old 3', 'old 4'), at(4)).status).toBe(400)
+    expect(decide(body(3, 3).replace('old 3', 'old 4'), at(4))).toMatchObject({
+      status: 400,
+      reason: expect.stringContaining('old size is larger'),
+    })
   })
 
   test('409 with its own size when the old size is another, also after it has forgotten everything', () => {
-    expect(decide(body(3, 9), at(5))).toMatchObject({ status: 409, size: 5 })
+    expect(decide(body(3, 9), at(5))).toMatchObject({
+      status: 409,
+      size: 5,
+      reason: expect.stringContaining('has 5 entries'),
+    })
     expect(decide(body(3, 9), () => undefined)).toMatchObject({ status: 409, size: 0 })
   })
 
   test('409 and no cosignature for another root at the size it has', () => {
-    expect(decide(body(5, 5), at(5, fillerHashes(9).reverse()))).toMatchObject({ status: 409, isFork: true })
+    expect(decide(body(5, 5), at(5, fillerHashes(9).reverse()))).toMatchObject({
+      status: 409,
+      isFork: true,
+      reason: expect.stringContaining('another root'),
+    })
   })
 
   test('422 for a proof that does not lead to the checkpoint, or one from the empty tree', () => {
-    expect(decide(body(3, 9, { proof: consistencyProof(leaves, 4) }), at(3)).status).toBe(422)
+    expect(decide(body(3, 9, { proof: consistencyProof(leaves, 4) }), at(3))).toMatchObject({
+      status: 422,
+      reason: expect.stringContaining('does not lead to this checkpoint'),
+    })
     expect(decide(body(3, 9), at(3, fillerHashes(9).reverse())).status).toBe(422)
     expect(decide(body(0, 1, { proof: [leaves[0]!] }), () => undefined).status).toBe(422)
   })

@@ -50,6 +50,10 @@ describe('RFC 8785', () => {
     expect(canonicalize(shuffled)).toBe(`{${sorted.map((key) => `${JSON.stringify(key)}:0`).join()}}`)
   })
 
+  test('an object without a prototype is plain', () => {
+    expect(canonicalize(Object.assign(Object.create(null), { a: 1 }))).toBe('{"a":1}')
+  })
+
   test('a key named __proto__ is preserved', () => {
     expect(canonicalize(JSON.parse('{"b":1,"__proto__":{"x":1}}'))).toBe('{"__proto__":{"x":1},"b":1}')
   })
@@ -105,6 +109,8 @@ describe('refusals', () => {
     ['bytes', { b: new Uint8Array(2) }, '$.b'],
     ['an instance of a class', { e: new (class Thing {})() }, '$.e'],
     ['a boxed text', [Object('x')], '$[0]'],
+    ['NaN under a key with a space', { 'a b': Number.NaN }, '$["a b"]'],
+    ['NaN under a key that starts with a digit', { '1a': Number.NaN }, '$["1a"]'],
   ])('%s is refused, and the error names its path', (_, value, path) => {
     expect(() => canonicalize(value)).toThrow(CanonicalizeError)
     try {
@@ -123,6 +129,11 @@ describe('refusals', () => {
     const nest = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
     expect(canonicalize(nest(MAX_JSON_DEPTH + 1))).toHaveLength((MAX_JSON_DEPTH + 1) * 2)
     expect(() => canonicalize(nest(MAX_JSON_DEPTH + 2))).toThrow(/deeper/)
+  })
+
+  test('the largest number of values passes, one more does not', () => {
+    expect(canonicalize(new Array(MAX_JSON_VALUES - 1).fill(0))).toHaveLength(2 * MAX_JSON_VALUES - 1)
+    expect(() => canonicalize(new Array(MAX_JSON_VALUES).fill(0))).toThrow(`more than ${MAX_JSON_VALUES} values`)
   })
 
   test('an object that shares its children is rejected at the value limit', () => {

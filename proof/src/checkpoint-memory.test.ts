@@ -27,7 +27,31 @@ beforeEach(() => {
 const see = (note: unknown, more: object = {}) =>
   rememberCheckpoint(note, { store, origin: LOG_ORIGIN, keys, now, fetchConsistency: proofs(honest), ...more })
 
+const says = (ok: boolean | 'skipped', reason: string) => ({
+  name: 'log_memory',
+  ok,
+  reason: expect.stringContaining(reason),
+})
+
 describe('a reader that remembers', () => {
+  test('says what it compared', async () => {
+    expect((await see('nonsense')).check).toEqual(says('skipped', 'no trusted checkpoint'))
+    expect((await see(head(3))).check).toEqual(says(true, 'first checkpoint'))
+    expect((await see(head(3))).check).toEqual(says(true, 'The same tree of 3 entries'))
+    expect((await see(head(5))).check).toEqual(says(true, 'agrees with the tree of 3 entries'))
+    expect((await see(head(5, forked))).check).toEqual(says(false, 'another tree of 5 entries before: it has forked'))
+    expect((await see(head(9, forked))).check).toEqual(says(false, 'tree of 9 entries extends that of 5'))
+    expect((await see(head(9), { fetchConsistency: undefined })).check).toEqual(says('skipped', 'tree of 5 entries'))
+    expect((await see(head(3), { before: head(5) })).check).toEqual(
+      says(false, 'has 3 entries and had 5 before: it was rolled back'),
+    )
+  })
+
+  test('needs no proof that a log grew from nothing', async () => {
+    await see(head(0))
+    expect((await see(head(3), { fetchConsistency: undefined })).check.ok).toBe(true)
+  })
+
   test('trusts the first checkpoint, follows the log as it grows and keeps the largest', async () => {
     for (const size of [0, 3, 3, 5, 9]) expect((await see(head(size))).check.ok).toBe(true)
     expect(store.read(LOG_ORIGIN)).toBe(head(9))
@@ -61,6 +85,7 @@ describe('a reader that remembers', () => {
     const before = store.read(LOG_ORIGIN)
     expect((await see(head(9), { before })).check.ok).toBe(true)
     expect((await see(head(5), { before })).check.ok).toBe(true)
+    expect((await see(head(3), { before })).check.ok).toBe(true)
   })
 
   test('a saved receipt from a branch that the log has left is objected to', async () => {

@@ -60,11 +60,18 @@ test('signatures of unknown keys are ignored, also beside a trusted one', () => 
   )
   const both = formatNote(text, lines)
   expect(verifyCheckpoint(both, trust).ok).toBe(true)
+  expect(verifyCheckpoint(both, { ...trust, keys: [untrustedKey.jwk, logKey.jwk] })).toMatchObject({
+    ok: true,
+    signedBy: [LOG_ORIGIN, LOG_ORIGIN],
+    reason: `Signed by ${LOG_ORIGIN}, ${LOG_ORIGIN}.`,
+  })
   expect(verifyCheckpoint(both, { ...trust, keys: [issuerKey.jwk] })).toMatchObject({
     ok: false,
     reason: expect.stringMatching(/No trusted key/),
   })
   expect(verifyCheckpoint(both, { ...trust, keys: [] }).ok).toBe(false)
+  expect(verifyCheckpoint(both, { ...trust, keys: ['nonsense', { kty: 'RSA' }] }).ok).toBe(false)
+  expect(verifyCheckpoint(both, { ...trust, keys: ['nonsense', { kty: 'RSA' }, logKey.jwk] }).ok).toBe(true)
 })
 
 test('an invalid signature in the name of a trusted key invalidates the note, although another verifies', () => {
@@ -115,8 +122,8 @@ describe('malformed checkpoints are rejected', () => {
   })
 
   test('checkpointText rejects invalid parts', () => {
-    expect(() => checkpointText({ origin: '', size: 7, root })).toThrow('origin')
-    expect(() => checkpointText({ origin: 'a\nb', size: 7, root })).toThrow('origin')
+    expect(() => checkpointText({ origin: '', size: 7, root })).toThrow("'' cannot be the origin of a log.")
+    expect(() => checkpointText({ origin: 'a\nb', size: 7, root })).toThrow('cannot be the origin of a log.')
     expect(() => checkpointText({ origin: LOG_ORIGIN, size: -1, root })).toThrow('tree size')
     expect(() => checkpointText({ origin: LOG_ORIGIN, size: 7, root: 'AAAA' })).toThrow('32 bytes')
     expect(checkpointText({ origin: LOG_ORIGIN, size: 0, root: emptyRoot() })).toContain('\n0\n')

@@ -15,6 +15,7 @@ import {
 import { attestationContent, attestationId, attestationLeaf, evidenceHash } from './attestation.ts'
 import { canonicalize } from './canonicalize.ts'
 import { toBase64, utf8 } from './encoding.ts'
+import { hashJson } from './hash-json.ts'
 import { verifyAttestation } from './verify-attestation.ts'
 
 const live = makeAttestation()
@@ -126,6 +127,38 @@ test('an unknown key fails', () => {
 
 test('a receipt is rejected as an attestation, even with a trusted signature', () => {
   expect(verifyAttestation(makeAttestation({ changes: { schema: 'run-receipt/v1' } }), { jwks }).ok).toBe(false)
+})
+
+describe('an attestation that a trusted key signed', () => {
+  const backing = structuredClone(live.backing) as { evidence: Record<string, unknown> }
+  const withEvidence = (changes: object) => ({ backing: { ...backing, evidence: { ...backing.evidence, ...changes } } })
+  const sources = (length: number) => {
+    const list = Array.from({ length }, () => ({ id: 's' }))
+    return withEvidence({ sources: list, hash: evidenceHash(list) })
+  }
+  test.each([
+    ['another schema', { schema: 'basis-attestation/v2' }, "The schema is not 'basis-attestation/v1'."],
+    ['an empty symbol', { symbol: '' }, "'symbol' and 'chain' must be texts."],
+    ['a chain that is a number', { chain: 1 }, "'symbol' and 'chain' must be texts."],
+    ['a day that does not exist', { as_of: '2026-02-30T15:00:00Z' }, "'as_of' must be an ISO 8601 time in UTC."],
+    ['a snapshot that is a list', { snapshot: [] }, "'snapshot' and 'backing' must be objects."],
+    ['no evidence', { backing: { issuer: 'x' } }, "'backing.evidence' must be an object."],
+    ['another mode', withEvidence({ mode: 'draft' }), "'backing.evidence.mode' must be live or preview."],
+    ['sources that are no list', withEvidence({ sources: {}, hash: hashJson({}) }), 'at most 1000 sources'],
+    ['too many sources', sources(1001), 'at most 1000 sources'],
+  ])('is malformed with %s', (_, changes, reason) => {
+    const { ok, checks } = verifyAttestation(makeAttestation({ changes }), { jwks })
+    expect([ok, checks[0]]).toEqual([false, { name: 'shape', ok: false, reason: expect.stringContaining(reason) }])
+  })
+
+  test('may have a thousand sources, and must say whether it is a preview', () => {
+    expect(verifyAttestation(makeAttestation({ changes: sources(1000) }), { jwks }).ok).toBe(true)
+    expect(verifyAttestation({ ...live, preview: 'no' }, { jwks }).checks[0]).toMatchObject({
+      ok: false,
+      reason: "'preview' must be true or false.",
+    })
+    expect(verifyAttestation('text', { jwks }).checks[0]?.reason).toBe('An attestation is a JSON object.')
+  })
 })
 
 test('it never throws, whatever the input', () => {
