@@ -14,7 +14,7 @@ import {
 import { verifyCheckpoint } from './checkpoint.ts'
 import { cosignatureLine, cosignatureMessage, verifyCosignatures } from './cosignature.ts'
 import { fromUtf8, utf8 } from './encoding.ts'
-import { formatVerifierKey, NOTE_COSIGNATURE_V1, NOTE_ED25519, parseNote } from './note.ts'
+import { formatVerifierKey, NOTE_COSIGNATURE_V1, NOTE_ED25519, noteSignatureLine, parseNote } from './note.ts'
 
 type PublicLog = { log: string; origin: string; keys: string[]; witnesses: string[]; note: string }
 const publicLogs: PublicLog[] = JSON.parse(
@@ -56,7 +56,10 @@ test('a quorum of known witnesses verifies, and the log signature stays valid', 
       { name: 'w2.test', time: TIME },
     ],
   })
-  expect(verifyCosignatures(cosigned, { witnesses: [firstWitness, secondWitness], quorum: 3 }).ok).toBe(false)
+  expect(verifyCosignatures(cosigned, { witnesses: [firstWitness, secondWitness], quorum: 3 })).toMatchObject({
+    ok: false,
+    reason: '2 known witnesses cosigned, 3 required.',
+  })
   expect(verifyCosignatures(checkpoint, { witnesses: [firstWitness, secondWitness] }).ok).toBe(false)
   expect(verifyCosignatures(cosigned, { witnesses: [], quorum: 0 }).ok).toBe(false)
   expect(verifyCheckpoint(cosigned, { origin: LOG_ORIGIN, keys: [logKey.jwk] }).ok).toBe(true)
@@ -107,6 +110,7 @@ test('a cosignature from the future is rejected when a time is given, with a sma
     verifyCosignatures(cosigned, { witnesses: [firstWitness], now: new Date(seconds * 1000) })
   expect(at(TIME).ok).toBe(true)
   expect(at(TIME - 299).ok).toBe(true)
+  expect(at(TIME - 300).ok).toBe(true)
   expect(at(TIME - 301)).toMatchObject({ ok: false, reason: expect.stringMatching(/future/) })
 })
 
@@ -117,8 +121,20 @@ test('malformed cosignatures are invalid and do not throw', () => {
     ok: false,
     reason: expect.stringMatching(/does not verify/),
   })
-  expect(verifyCosignatures('nonsense', { witnesses: [firstWitness] }).ok).toBe(false)
+  expect(verifyCosignatures('nonsense', { witnesses: [firstWitness] })).toMatchObject({ ok: false, cosignatures: [] })
+  const key = { name: 'w1.test', type: NOTE_COSIGNATURE_V1, publicKey: witnessOne.publicKey } as const
+  for (const line of [
+    noteSignatureLine(key, new Uint8Array(3)),
+    cosignatureLine(key, 2 ** 60, new Uint8Array(64)),
+    cosignatureLine(key, TIME, new Uint8Array(65)),
+  ])
+    expect(verifyCosignatures(checkpoint + line, { witnesses: [firstWitness] })).toMatchObject({
+      ok: false,
+      reason: "The cosignature in the name of 'w1.test' does not verify.",
+    })
   expect(verifyCosignatures(cosigned, { witnesses: ['nonsense', { name: 'x', key: { kty: 'RSA' } }] }).ok).toBe(false)
   expect(() => cosignatureMessage(text, 1.5)).toThrow('whole seconds')
+  expect(() => cosignatureMessage(text, -1)).toThrow('whole seconds')
+  expect(fromUtf8(cosignatureMessage(text, 0))).toContain('\ntime 0\n')
   expect(verifyCosignatures(cosigned, { witnesses: [{ name: 'w1.test', key: issuerKey.jwk }] }).ok).toBe(false)
 })

@@ -43,6 +43,16 @@ const committed = {
 const receipt = makeReceipt(committed)
 const uncounted = makeReceipt({ ...committed, counters: { alg: 'sha256-salted-list', hash: listHash() } })
 
+type Item = Record<string, unknown>
+const hashOf = ({ salt, ...rest }: Item) =>
+  sha256(`${salt}.counter.${sha256(JSON.stringify(Object.fromEntries(Object.entries(rest).sort())))}`)
+/** A receipt whose issuer committed to exactly these items, whatever they are. */
+const commitTo = (items: Item[], salt = LIST_SALT) => {
+  const hashes = items.map((item) => ('hash' in item ? String(item.hash) : hashOf(item))).sort()
+  const hash = sha256(`${salt}.counters.${sha256(JSON.stringify(hashes))}`)
+  return makeReceipt({ ...committed, counters: { alg: 'sha256-salted-list', hash } })
+}
+
 /** The task is disclosed as well, so that an opening is not refused for disclosing nothing. */
 const open = (counters: unknown) => ({ salt: TASK_SALT, input: INPUT, counters }) as never
 
@@ -125,6 +135,8 @@ describe('the counters of an opened receipt', () => {
     ],
     ['a list in place of an object', [budget, mandate]],
     ['null', null],
+    ['a salt in a list', { salt: LIST_SALT, items: [{ ...budget, salt: [BUDGET_SALT] }, mandate] }],
+    ['the salt of the list in a list', { salt: [LIST_SALT], items: [budget, mandate] }],
   ]
   test.each(refused)('are refused with %s', (_, counters) => {
     expect(verifyOpening(receipt, open(counters))).toMatchObject({
@@ -135,6 +147,35 @@ describe('the counters of an opened receipt', () => {
       ],
     })
     expect(verifyReceipt(receipt, { jwks, opening: open(counters) }).ok).toBe(false)
+  })
+
+  test('may count payments instead of money, and be as many as a receipt can have', () => {
+    const items = [{ ...budget, measure: 'count', amount: '1' }]
+    expect(verifyOpening(commitTo(items), open({ salt: LIST_SALT, items })).ok).toBe(true)
+    const many = (length: number) => Array.from({ length }, (_, index) => ({ hash: sha256(String(index)) }))
+    expect(verifyOpening(commitTo(many(1024)), open({ salt: LIST_SALT, items: many(1024) })).ok).toBe(true)
+    expect(verifyOpening(commitTo(many(1025)), open({ salt: LIST_SALT, items: many(1025) })).ok).toBe(false)
+  })
+
+  test.each<[string, Item[], string]>([
+    ['a counter twice', [budget, budget], 'listed twice'],
+    ['one window twice under two salts', [budget, { ...budget, amount: '1', salt: TASK_SALT }], 'listed twice'],
+    ['a hidden counter twice', [{ hash: budgetHash }, { hash: budgetHash }], 'listed twice'],
+    ['an end of a window that is no time', [{ ...mandate, slice_ends_at: 'soon' }], 'A counter is'],
+    ['another measure', [{ ...budget, measure: 'weight' }], 'A counter is'],
+    ['an amount that is a number', [{ ...budget, amount: 15000 }], 'A counter is'],
+    ['another member', [{ ...budget, limit: '1' }], 'A counter is'],
+    ['a short salt', [{ ...budget, salt: 'AAEC' }], 'A counter is'],
+  ])('are refused with %s, although the issuer committed to it', (_, items, reason) => {
+    const { ok, checks } = verifyOpening(commitTo(items), open({ salt: LIST_SALT, items }))
+    expect([ok, checks.at(-1)]).toEqual([
+      false,
+      { name: 'counters', ok: false, reason: expect.stringContaining(reason) },
+    ])
+  })
+
+  test('are refused under a short salt of the list, although the issuer committed to it', () => {
+    expect(verifyOpening(commitTo([budget], 'AAEC'), open({ salt: 'AAEC', items: [budget] })).ok).toBe(false)
   })
 
   test.each([

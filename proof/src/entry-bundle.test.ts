@@ -27,6 +27,7 @@ test('a bundle that is truncated, or has more or fewer entries than its width, i
 test('entries have a maximum size, and a bundle is neither empty nor wider than a tile', () => {
   expect(encodeEntryBundle([new Uint8Array(MAX_ENTRY_BYTES)])).toHaveLength(MAX_ENTRY_BYTES + 2)
   expect(() => encodeEntryBundle([new Uint8Array(MAX_ENTRY_BYTES + 1)])).toThrow('at most')
+  expect(encodeEntryBundle(Array.from({ length: 256 }, () => utf8('x')))).toHaveLength(256 * 3)
   expect(() => encodeEntryBundle([])).toThrow('1 to 256')
   expect(() => encodeEntryBundle(Array.from({ length: 257 }, () => utf8('x')))).toThrow('1 to 256')
 })

@@ -15,6 +15,8 @@ test('a hash text is sha256: and 64 lower-case digits', () => {
     hashJson(1).slice(0, -1),
     `${hashJson(1)}\n`,
     hashJson(1).slice(7),
+    `x${hashJson(1)}`,
+    [hashJson(1)],
     null,
   ]) {
     expect(isHashText(value)).toBe(false)

@@ -45,6 +45,8 @@ test.each<[string, unknown, unknown]>([
   ['no key set', undefined, firstKey.jwk.kid],
   ['a key set that is not a list', { keys: firstKey.jwk }, firstKey.jwk.kid],
   ['a key set of nonsense', { keys: [null, 1, 'x', []] }, firstKey.jwk.kid],
+  ['another key type', { keys: [{ ...firstKey.jwk, kty: 'EC' }] }, firstKey.jwk.kid],
+  ['a key without its point', { keys: [{ ...firstKey.jwk, x: undefined }] }, firstKey.jwk.kid],
   ['another curve', { keys: [{ ...firstKey.jwk, crv: 'X25519' }] }, firstKey.jwk.kid],
   ['a key for encryption', { keys: [{ ...firstKey.jwk, use: 'enc' }] }, firstKey.jwk.kid],
   ['a key for signing only', { keys: [{ ...firstKey.jwk, key_ops: ['sign'] }] }, firstKey.jwk.kid],
@@ -54,6 +56,24 @@ test.each<[string, unknown, unknown]>([
   ['too many keys', { keys: Array.from({ length: MAX_KEYS + 1 }, () => firstKey.jwk) }, firstKey.jwk.kid],
 ])('%s finds nothing', (_, jwks, kid) => {
   expect(findKey(jwks, kid)).toBeUndefined()
+})
+
+test('a key may state that it is for verifying, and under either name of its algorithm', () => {
+  for (const more of [{ key_ops: ['verify'] }, { alg: 'Ed25519' }, { alg: 'EdDSA', use: 'sig' }])
+    expect(publicKeyBytes({ ...firstKey.jwk, ...more })).toEqual(firstKey.publicKey)
+})
+
+test('a key set may have as many keys as the limit', () => {
+  const keys = Array.from({ length: MAX_KEYS }, () => firstKey.jwk)
+  expect(findKey({ keys }, firstKey.jwk.kid)?.x).toBe(firstKey.jwk.x)
+})
+
+test.each<[string, Partial<Jwk>]>([
+  ['another key type', { kty: 'EC' }],
+  ['no curve', { crv: undefined }],
+  ['no point', { x: undefined }],
+])('a key with %s has no thumbprint', (_, change) => {
+  expect(() => thumbprint({ ...RFC_8037, ...change })).toThrow('OKP keys')
 })
 
 test('a key listed twice is still found', () => {

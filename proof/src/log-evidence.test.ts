@@ -32,6 +32,11 @@ const forkProof = (size: number, leaves: Uint8Array[]) => ({
   root_at_smaller_size: toBase64(rootOfLeafHashes(leaves.slice(0, size))),
   consistency_proof: consistencyProof(leaves, size).map(toBase64),
 })
+/** The check `contradiction` and all others, without their reasons. */
+const contradictionOf = (evidence: unknown, options: Parameters<typeof verifyLogEvidence>[1] = { keys }) => {
+  const { checks } = verifyLogEvidence(evidence, options)
+  return [checks.find(({ name }) => name === 'contradiction')?.reason, checks.map(({ name, ok }) => `${name} ${ok}`)]
+}
 const holds = (evidence: object) => verifyLogEvidence(evidence, { keys }).ok
 
 describe('a fork', () => {
@@ -57,7 +62,39 @@ describe('a fork', () => {
     expect(holds({ ...base, kind: 'fork', checkpoints: [head(4), head(9)], fork: invented })).toBe(false)
   })
 
+  test('says what the log signed', () => {
+    const fork = (checkpoints: string[], proof?: object) => ({ ...base, kind: 'fork', checkpoints, fork: proof })
+    const checks = (contradiction: boolean) => [
+      'shape true',
+      'checkpoint true',
+      'checkpoint true',
+      `contradiction ${contradiction}`,
+    ]
+    expect(contradictionOf(fork([head(9), head(9, forked)]))).toEqual([
+      'The log signed two roots for 9 entries.',
+      checks(true),
+    ])
+    expect(contradictionOf(fork([head(9), head(9)]))).toEqual(['Both checkpoints have the same root.', checks(false)])
+    expect(contradictionOf(fork([head(5), head(9, forked)], forkProof(5, forked)))).toEqual([
+      'The tree of 9 entries does not extend the signed one of 5.',
+      checks(true),
+    ])
+    expect(contradictionOf(fork([head(5), head(9)], forkProof(5, honest)))).toEqual([
+      'The larger tree extends the smaller one.',
+      checks(false),
+    ])
+    expect(contradictionOf(fork([head(5), head(9)]))).toEqual([
+      'The proof does not show what the larger tree has at the smaller size.',
+      checks(false),
+    ])
+    expect(contradictionOf(fork([head(9), head(9, forked, untrustedKey)]))).toEqual([
+      'A checkpoint is not signed by the log.',
+      ['shape true', 'checkpoint true', 'checkpoint false', 'contradiction skipped'],
+    ])
+  })
+
   test('does not hold when the log did not sign one of the two', () => {
+    expect(verifyLogEvidence({ ...base, kind: 'fork', checkpoints: [head(9), head(9, forked)] }, {}).ok).toBe(false)
     expect(holds({ ...base, kind: 'fork', checkpoints: [head(9), head(9, forked, untrustedKey)] })).toBe(false)
     expect(holds({ ...base, origin: 'other.example', kind: 'fork', checkpoints: [head(9), head(9, forked)] })).toBe(
       false,
@@ -70,7 +107,12 @@ describe('a fork', () => {
     )
     const { ok, checks } = verifyLogEvidence({ ...base, kind: 'fork', checkpoints }, { policy })
     expect(ok).toBe(true)
-    expect(checks.find(({ name }) => name === 'double_cosigners')?.reason).toContain('w')
+    expect(checks.find(({ name }) => name === 'double_cosigners')?.reason).toBe(
+      'Witnesses that cosigned both trees: w.',
+    )
+    const oneSide = { ...base, kind: 'fork', checkpoints: [checkpoints[0], head(9, forked)] }
+    const names = verifyLogEvidence(oneSide, { policy }).checks.map(({ name }) => name)
+    expect(names).toEqual(['shape', 'checkpoint', 'checkpoint', 'contradiction'])
   })
 })
 
@@ -82,6 +124,19 @@ describe('a rollback', () => {
     )
     expect([ok, does_not_prove.some((sentence) => sentence.includes('order'))]).toEqual([true, true])
     expect(holds({ ...base, kind: 'rollback', checkpoints: [head(5), head(9)] })).toBe(false)
+    expect(holds({ ...base, kind: 'rollback', checkpoints: [head(9), head(9, forked)] })).toBe(false)
+  })
+
+  test('says what was shown, and needs the time at which it was', () => {
+    const rollback = { ...base, kind: 'rollback', checkpoints: [head(9), head(5)] }
+    expect(contradictionOf(rollback)).toEqual([
+      'The log signed a tree of 9 entries, and a tree of 5 was shown later.',
+      ['shape true', 'checkpoint true', 'checkpoint true', 'contradiction true', 'order skipped'],
+    ])
+    expect(contradictionOf({ ...rollback, checkpoints: [head(5), head(9)] })[0]).toBe(
+      'The later checkpoint is not smaller.',
+    )
+    expect(holds({ ...rollback, observed_at: [observed_at[0], 'soon'] })).toBe(false)
   })
 
   test('the order is proven when a witness cosigned the smaller tree later', () => {
@@ -95,6 +150,16 @@ describe('a rollback', () => {
     const orderOf = (times: [number, number]) =>
       verifyLogEvidence(evidence(times), { policy }).checks.find(({ name }) => name === 'order')?.ok
     expect([orderOf([100, 101]), orderOf([101, 100])]).toEqual([true, 'skipped'])
+    expect(orderOf([100, 100])).toBe('skipped')
+    const { checks, does_not_prove } = verifyLogEvidence(evidence([100, 101]), { policy })
+    expect(checks.at(-1)?.reason).toBe('The cosignatures show the order: w.')
+    expect(does_not_prove.join()).not.toContain('order')
+    // A witness that cosigned the larger tree once more after the smaller one shows no order.
+    const again = {
+      ...evidence([100, 101]),
+      checkpoints: [at(large, 100) + cosign(large, 'witness.example/w', witness, 102), at(small, 101)],
+    }
+    expect(verifyLogEvidence(again, { policy }).checks.at(-1)).toMatchObject({ name: 'order', ok: 'skipped' })
   })
 })
 
@@ -123,16 +188,42 @@ describe('a withheld entry', () => {
     expect(holds(entry({ index: 5 }))).toBe(false)
     expect(holds(entry({ leaf_hash: toBase64(new Uint8Array(32)) }))).toBe(false)
   })
+
+  test('says which entry it is, and that what was shown is the word of the monitor', () => {
+    expect(contradictionOf(entry())).toEqual([
+      'The signed tree has entry 4, and its content was not shown.',
+      ['shape true', 'checkpoint true', 'contradiction true', 'shown skipped'],
+    ])
+    expect(verifyLogEvidence(entry(), { keys }).does_not_prove.join()).toContain('to somebody else, or later')
+    expect(contradictionOf(entry({ shown: toBase64(utf8('entry 4')) }))[0]).toBe(
+      'The content that was shown is the content of the entry.',
+    )
+    expect(contradictionOf(entry({ index: 5 }))[0]).toBe('The proof does not show that the tree has this entry.')
+  })
 })
 
-test.each([
-  ['text', 'evidence'],
-  ['null', null],
-  ['another schema', { ...base, schema: 'log-evidence/v2', kind: 'fork', checkpoints: [] }],
-  ['an unknown kind', { ...base, kind: 'toString', checkpoints: [head(9), head(9, forked)] }],
-  ['one checkpoint', { ...base, kind: 'fork', checkpoints: [head(9)] }],
-  ['checkpoints that are no text', { ...base, kind: 'fork', checkpoints: [{}, 7] }],
-  ['a long origin', { ...base, origin: 'x'.repeat(300), kind: 'fork', checkpoints: [head(9), head(9, forked)] }],
-])('evidence with %s does not hold and does not throw', (_, evidence) => {
-  expect(verifyLogEvidence(evidence, { keys }).ok).toBe(false)
+const bothHeads = [head(9), head(9, forked)]
+test.each<[string, unknown, string]>([
+  ['text', 'evidence', 'Evidence is a JSON object.'],
+  ['null', null, 'Evidence is a JSON object.'],
+  ['another schema', { ...base, schema: 'log-evidence/v2', kind: 'fork', checkpoints: bothHeads }, 'The schema is not'],
+  ['an unknown kind', { ...base, kind: 'toString', checkpoints: bothHeads }, 'The kind of evidence is unknown.'],
+  ['no kind', { ...base, checkpoints: bothHeads }, 'The kind of evidence is unknown.'],
+  ['one checkpoint', { ...base, kind: 'fork', checkpoints: [head(9)] }, "'checkpoints' must have 2 values."],
+  [
+    'no times',
+    { ...base, kind: 'fork', checkpoints: bothHeads, observed_at: 'now' },
+    "'observed_at' must have 2 values.",
+  ],
+  ['a long origin', { ...base, origin: 'x'.repeat(300), kind: 'fork', checkpoints: bothHeads }, "'origin' must be"],
+])('evidence with %s is none', (_, evidence, reason) => {
+  expect(verifyLogEvidence(evidence, { keys })).toEqual({
+    ok: false,
+    checks: [{ name: 'shape', ok: false, reason: expect.stringContaining(reason) }],
+    does_not_prove: [],
+  })
+})
+
+test('evidence with checkpoints that are no text does not hold and does not throw', () => {
+  expect(holds({ ...base, kind: 'fork', checkpoints: [{}, 7] })).toBe(false)
 })
