@@ -125,12 +125,12 @@ export const keysOfOrigin = (
 function readLine(policy: LogPolicy, items: string[]): string | undefined {
   const [keyword, ...rest] = items
   if (keyword === undefined || keyword.startsWith('#')) return undefined
+  if (keyword === 'quorum') return readQuorum(policy, rest)
   if (policy.logs.length + policy.witnesses.length + policy.groups.length >= MAX_DEFINITIONS)
     return `a policy defines at most ${MAX_DEFINITIONS} logs, witnesses and groups`
   if (keyword === 'log') return readLog(policy, rest)
   if (keyword === 'witness') return readWitness(policy, rest)
   if (keyword === 'group') return readGroup(policy, rest)
-  if (keyword === 'quorum') return readQuorum(policy, rest)
   return `'${keyword}' is none of log, witness, group and quorum`
 }
 

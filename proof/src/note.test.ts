@@ -58,7 +58,13 @@ test('a verifier key with a missing or changed part is rejected', () => {
   expect(
     parseVerifierKey(formatVerifierKey({ ...parseVerifierKey(VKEY)!, type: 2 as NoteKey['type'] })),
   ).toBeUndefined()
-  expect(parseVerifierKey(undefined)).toBeUndefined()
+  for (const value of [undefined, 7, `+${VKEY}`, `x+${VKEY}`, ` ${VKEY}`])
+    expect(parseVerifierKey(value)).toBeUndefined()
+  const named = (name: string) => parseVerifierKey(formatVerifierKey({ ...parseVerifierKey(VKEY)!, name }))?.name
+  expect(named('Peter Neumann')).toBeUndefined()
+  const rest = VKEY.length - 'PeterNeumann'.length
+  expect(named('x'.repeat(1024 - rest))).toHaveLength(1024 - rest)
+  expect(named('x'.repeat(1025 - rest))).toBeUndefined()
 })
 
 test.each([
@@ -67,6 +73,9 @@ test.each([
   ['no blank line', `${TEXT}${LINE}`],
   ['an empty text', `\n\n${LINE}`],
   ['no newline at the end', NOTE.slice(0, -1)],
+  ['another character than a newline at the end', `${NOTE.slice(0, -1)}x`],
+  ['a word after the signature', `${NOTE.slice(0, -1)} x\n`],
+  ['nothing after the dash', `${TEXT}\n—\n`],
   ['a blank line at the end', `${NOTE}\n`],
   ['a hyphen for the dash', NOTE.replace('—', '-')],
   ['a signature with no name', NOTE.replace(' PeterNeumann', '')],
@@ -86,6 +95,14 @@ test.each([
   expect(parseNote(note)).toBeUndefined()
 })
 
+test('a note may be as long and have as many signatures as the limits, and a signature may be a byte', () => {
+  const longest = `${'x'.repeat(MAX_NOTE_LENGTH - LINE.length - 2)}\n\n${LINE}`
+  expect([longest.length, parseNote(longest)?.signatures.length]).toEqual([MAX_NOTE_LENGTH, 1])
+  expect(parseNote(`x${longest}`)).toBeUndefined()
+  expect(parseNote(`${TEXT}\n${LINE.repeat(MAX_NOTE_SIGNATURES)}`)?.signatures).toHaveLength(MAX_NOTE_SIGNATURES)
+  expect(parseNote(`${TEXT}\n— PeterNeumann x08gowE=\n`)?.signatures[0]?.signature).toHaveLength(1)
+})
+
 test('a signature belongs to a key only when both name and key id match', () => {
   const logKey: NoteKey = { name: 'log.test', type: NOTE_ED25519, publicKey: issuerKey.publicKey }
   const line = noteSignatureLine(logKey, issuerKey.sign(utf8('x\n')))
@@ -98,6 +115,7 @@ test('formatNote rejects text and lines that do not form a note', () => {
   expect(() => formatNote('no newline', [LINE])).toThrow('signed note')
   expect(() => formatNote(TEXT, [])).toThrow('signed note')
   expect(() => formatNote(TEXT, ['nonsense\n'])).toThrow('signed note')
+  expect(() => formatNote(TEXT, [LINE + LINE])).toThrow('signed note')
   expect(() =>
     noteSignatureLine({ name: 'a b', type: NOTE_ED25519, publicKey: issuerKey.publicKey }, new Uint8Array(64)),
   ).toThrow('whitespace')
