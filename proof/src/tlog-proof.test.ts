@@ -119,3 +119,79 @@ test.each([
   expect(verifyReceiptProof(text, { policy })).toMatchObject({ ok: false })
   expect(verifyTlogProof(text, { policy, entry: utf8('x') }).ok).toBe(false)
 })
+
+describe('the shape of a file', () => {
+  const [head, note] = [file.slice(0, file.indexOf('\n\n')), file.slice(file.indexOf('\n\n'))]
+  const hash = toBase64(new Uint8Array(32))
+  test.each([
+    ['no blank line', head],
+    ['nothing after its header', `c2sp.org/tlog-proof@v1${note}`],
+    ['a word before the index', file.replace('\nindex', '\nxindex')],
+    ['an extra line that is not base64', file.replace('\nextra ', '\nextra !')],
+    ['more hashes than a tree has levels', `${head}${`\n${hash}`.repeat(65)}${note}`],
+    ['a hash that is short', `${head}\nAAAA${note}`],
+  ])('with %s is not one', (_, text) => {
+    expect(parseTlogProof(text)).toBeUndefined()
+  })
+
+  test('may have 64 hashes, and is not written from values that do not form one', () => {
+    const proof = Array.from({ length: 64 }, () => hash)
+    expect(parseTlogProof(formatTlogProof({ index: 0, proof, checkpoint }))?.proof).toHaveLength(64)
+    expect(() => formatTlogProof({ extra: new Uint8Array(400_000), index: 0, proof, checkpoint })).toThrow(
+      'do not form',
+    )
+    expect(() => formatTlogProof({ index: -1, proof: [], checkpoint })).toThrow('do not form')
+    expect(() => formatTlogProof({ index: 0, proof: ['AAAA'], checkpoint })).toThrow('do not form')
+    expect(() => formatTlogProof({ index: 0, proof: [], checkpoint: 'x' })).toThrow('do not form')
+  })
+})
+
+describe('what the check of a file says', () => {
+  const outcomes = (result: { checks: { name: string; ok: unknown }[] }) =>
+    result.checks.map(({ name, ok }) => `${name} ${ok}`)
+
+  test('another entry than that of the proof fails, although everything else passes', () => {
+    const result = verifyTlogProof(file, { policy, entry: utf8('another') })
+    expect([result.ok, outcomes(result)]).toEqual([
+      false,
+      ['shape true', 'checkpoint true', 'quorum true', 'inclusion false'],
+    ])
+    expect(verifyTlogProof('x', { policy, entry: utf8('x') }).checks).toEqual([
+      { name: 'shape', ok: false, reason: 'This is not a tlog-proof.' },
+    ])
+  })
+
+  test('a receipt is given back only when nothing failed', () => {
+    const unwitnessed = verifyReceiptProof(formatReceiptProof(receipt, log), { policy })
+    expect([unwitnessed.ok, unwitnessed.receipt]).toEqual([false, undefined])
+    for (const other of [makeReceipt({ run_id: 'run_02' }), 'text', null, { a: Number.NaN }]) {
+      const result = verifyReceiptProof(file, { policy, receipt: other })
+      expect([result.ok, result.receipt, result.checks.at(-1)]).toEqual([
+        false,
+        undefined,
+        { name: 'receipt', ok: false, reason: 'The file is about another receipt.' },
+      ])
+    }
+  })
+
+  test.each<[string, Uint8Array | undefined, string]>([
+    ['no extra line', undefined, 'does not have the receipt in its extra line'],
+    ['an extra line that is no JSON', utf8('{'), 'does not hold JSON'],
+    ['an extra line that is no text', new Uint8Array([0xff]), 'does not hold JSON'],
+    ['an extra line that is another object', utf8('{"a":1}'), "holds no receipt: The schema is not 'run-receipt/v1'."],
+    ['an extra line that is a list', utf8('[]'), 'holds no receipt: A receipt is a JSON object.'],
+  ])('with %s', (_, extra, reason) => {
+    const text = formatTlogProof({ ...(extra && { extra }), index: 0, proof: [], checkpoint })
+    expect(verifyReceiptProof(text, { policy }).checks).toEqual([
+      { name: 'shape', ok: false, reason: expect.stringContaining(reason) },
+    ])
+  })
+
+  test('the quorum says who cosigned, or that nobody has to', () => {
+    const quorumOf = (options: { policy: LogPolicy }) =>
+      verifyReceiptProof(file, options).checks.find(({ name }) => name === 'quorum')?.reason
+    expect(quorumOf({ policy })).toContain("Cosigned by w; the quorum 'w' is met.")
+    const none = parseLogPolicy(`log ${logVkey}\nquorum none\n`) as { policy: LogPolicy }
+    expect(quorumOf(none)).toBe('The policy asks for no witness.')
+  })
+})

@@ -20,4 +20,5 @@ test('an edge with a hash too few, too many or too short is none', () => {
   expect(isTreeEdge({ ...edge, size: 6 })).toBe(false)
   expect(isTreeEdge({ ...edge, hashes: edge.hashes.slice(1) })).toBe(false)
   expect(isTreeEdge({ ...edge, hashes: edge.hashes.map((hash) => hash.slice(1)) })).toBe(false)
+  expect(isTreeEdge({ ...edge, hashes: edge.hashes.with(1, new Uint8Array(31)) })).toBe(false)
 })

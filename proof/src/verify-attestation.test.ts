@@ -157,7 +157,12 @@ describe('an attestation that a trusted key signed', () => {
       ok: false,
       reason: "'preview' must be true or false.",
     })
+    expect(verifyAttestation('text', { jwks }).checks.map(({ name, ok }) => [name, ok])).toEqual([
+      ['shape', false],
+      ...['key', 'key_purpose', 'signature', 'evidence_hash', 'mode', 'freshness'].map((name) => [name, 'skipped']),
+    ])
     expect(verifyAttestation('text', { jwks }).checks[0]?.reason).toBe('An attestation is a JSON object.')
+    expect(check(verifyAttestation(live, { jwks, log: {} }), 'inclusion')).toBe('skipped')
   })
 })
 

@@ -30,6 +30,23 @@ test('a whole chain verifies, as text or line by line', () => {
   }
 })
 
+test('an export may have empty lines, and begin with the number 0', () => {
+  expect(verifyAuditExport(`\n${lines(events).join('\n\n')}\n\n`)).toMatchObject({ ok: true, count: 5 })
+  expect(verifyAuditExport(lines(chain(2, 'run.completed', 0)))).toMatchObject({ ok: true, count: 2 })
+})
+
+test.each<[string, unknown, string]>([
+  ['a value that is no text', 7, 'too long for an event.'],
+  ['more text than the limit', ' '.repeat(MAX_AUDIT_LINE_LENGTH + 1), 'too long for an event.'],
+  ['as much as the limit', ' '.repeat(MAX_AUDIT_LINE_LENGTH), 'Not JSON.'],
+  ['a list', '[]', 'not a JSON object.'],
+  ['null', 'null', 'not a JSON object.'],
+  ['no number', '{}', "'seq' must be a whole number."],
+  ['no hash', '{"seq":0}', "'hash' must be sha256:"],
+])('a line with %s says what is wrong', (_, line, reason) => {
+  expect(verifyAuditExport([line as string]).checks[0]?.reason).toContain(`Line 1: ${reason}`)
+})
+
 test('the order of keys in a line does not matter', () => {
   const shuffled = events.map((event) => Object.fromEntries(Object.entries(event).reverse()))
   expect(verifyAuditExport(lines(shuffled)).ok).toBe(true)
@@ -47,6 +64,8 @@ describe('a broken chain names the line', () => {
     ['a negative number', [rehash({ ...events[0]!, seq: -1 })], 1],
     ['no hash', [{ ...events[0]!, hash: undefined }], 1],
     ['a list', [[events[0]]], 1],
+    ['a hash that is none', [{ ...events[0]!, hash: 'x' }], 1],
+    ['a first event with a previous one', events.slice(3), 1],
   ])('%s', (_, brokenExport, line) => {
     const result = verifyAuditExport(lines(brokenExport))
     expect(result).toMatchObject({ ok: false, broken_at: line, count: line - 1 })

@@ -101,3 +101,36 @@ describe('an opened receipt', () => {
       expect(verifyOpening(value, { salt: SALT, input: INPUT }).ok).toBe(false)
   })
 })
+
+describe('what the check of an opening says', () => {
+  const reasonOf = (opening: unknown, opened: unknown = receipt) =>
+    verifyOpening(opened, opening as never).checks[0]?.reason
+
+  test.each<[string, unknown, string]>([
+    ['the right task', { salt: SALT, input: INPUT }, 'The receipt is about this task.'],
+    ['another task', { salt: SALT, input: OUTPUT }, 'The receipt is not about this task'],
+    ['a task that is no text', { salt: SALT, input: 7 }, 'The task has no hash'],
+    ['half of a surrogate pair', { salt: SALT, input: '\ud83d' }, 'The task has no hash'],
+    ['a hash that is none', { salt: SALT, input_hash: 'sha256:0' }, 'The task has no hash'],
+    ['no salt', { input: INPUT }, 'the opening has no salt'],
+    ['a salt in a list', { salt: [SALT], input: INPUT }, 'the opening has no salt'],
+    ['a short salt', { salt: 'AAEC', input: INPUT }, 'the opening has no salt'],
+    ['nothing', { salt: SALT }, 'Nothing is disclosed'],
+    ['null', null, 'An opening is an object'],
+  ])('with %s', (_, opening, reason) => {
+    expect(reasonOf(opening)).toContain(reason)
+  })
+
+  test('of a receipt that is malformed, commits to nothing or in another way', () => {
+    const opening = { salt: SALT, input: INPUT }
+    expect(verifyOpening(makeReceipt({ ...committed, commitment, kind: 7 }), opening).checks).toEqual([
+      { name: 'opening', ok: 'skipped', reason: 'The receipt is malformed.' },
+    ])
+    expect(reasonOf(opening, makeReceipt({ ...committed, commitment, input_hash: null }))).toBe(
+      'The receipt commits to no task.',
+    )
+    const other = { alg: 'sha256-salted', salted: ['input_hash', 'kind'] }
+    expect(reasonOf(opening, makeReceipt({ ...committed, commitment: other }))).toContain('is not sha256-salted')
+    expect(verifyOpening(receipt, opening).does_not_prove).toHaveLength(1)
+  })
+})

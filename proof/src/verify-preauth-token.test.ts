@@ -125,6 +125,29 @@ test.each<[string, unknown]>([
   expect([result.ok, check(result, 'shape')]).toEqual([false, false])
 })
 
+test.each([
+  ['one part', 'x', 'A token has three parts.'],
+  ['two parts', token.split('.').slice(0, 2).join('.'), 'A token has three parts.'],
+  ['four parts', `${token}.x`, 'A token has three parts.'],
+  ['more than the limit', 'x'.repeat(MAX_TOKEN_LENGTH + 1), `at most ${MAX_TOKEN_LENGTH} characters`],
+  ['as much as the limit', 'x'.repeat(MAX_TOKEN_LENGTH), 'A token has three parts.'],
+  ['no text', 7, `at most ${MAX_TOKEN_LENGTH} characters`],
+  ['a header that is no JSON', `${toBase64Url(utf8('{'))}.${token.split('.').slice(1).join('.')}`, 'cannot be read'],
+  ['a header that is no object', `${toBase64Url(utf8('[]'))}.${token.split('.').slice(1).join('.')}`, 'cannot be read'],
+  ['bytes that are no UTF-8', `_w.${token.split('.').slice(1).join('.')}`, 'cannot be read'],
+])('a token with %s says what is wrong', (_, value, reason) => {
+  expect(verifyPreauthToken(value, options).checks).toEqual([
+    { name: 'shape', ok: false, reason: expect.stringContaining(reason) },
+  ])
+})
+
+test('a token that expires when it is issued is refused, one without optional claims and a charge of nothing is not', () => {
+  const soon = seconds + 30
+  expect(check(verifyPreauthToken(makeToken({ ...claims, iat: soon, exp: soon }), options), 'iat')).toBe(false)
+  const { mandate_id: _, ...others } = claims
+  expect(verifyPreauthToken(makeToken(others), { ...options, charge: 0n }).ok).toBe(true)
+})
+
 test('it never throws, whatever the input', () => {
   for (const input of [
     '',

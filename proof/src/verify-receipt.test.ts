@@ -271,3 +271,114 @@ test('it never throws, whatever the input', () => {
     { numRuns: 100 },
   )
 })
+
+describe('a malformed receipt', () => {
+  const notes = ['key', 'key_purpose', 'signature', 'prev_hash', 'checkpoint', 'inclusion']
+  const malformed = (reason: string) => [
+    { name: 'shape', ok: false, reason },
+    ...notes.map((name) => ({ name, ok: 'skipped', reason: 'The receipt is malformed.' })),
+  ]
+  const textOrNull = 'a text or null'
+  const objectOrNull = 'an object or null'
+  const hashOrNull = 'sha256: and 64 hexadecimal digits, or null'
+  test.each<[string, unknown, string]>([
+    ['receipt_id', '', 'a text'],
+    ['run_id', null, 'a text'],
+    ['loop_id', 7, textOrNull],
+    ['issued_at', '2026-02-30T15:00:00Z', 'an ISO 8601 time in UTC'],
+    ['kind', 7, 'a text'],
+    ['agent_id', '', textOrNull],
+    ['route', [], objectOrNull],
+    ['pricing', 'free', objectOrNull],
+    ['governance', 7, objectOrNull],
+    ['request_hash', 'sha256:0', hashOrNull],
+    ['input_hash', 7, hashOrNull],
+    ['output_hash', '', hashOrNull],
+    ['verification', true, objectOrNull],
+    ['settlement', [], objectOrNull],
+    ['prev_hash', 'none', hashOrNull],
+  ])("is refused for its '%s', although a trusted key signed it", (member, value, expected) => {
+    const result = verifyReceipt(makeReceipt({ [member]: value }), { jwks })
+    expect([result.ok, result.checks]).toEqual([false, malformed(`'${member}' must be ${expected}.`)])
+  })
+
+  test('says what is wrong with it', () => {
+    const { kind: _, ...withoutKind } = fresh
+    expect(verifyReceipt(withoutKind, { jwks }).checks).toEqual(malformed("'kind' is missing."))
+    expect(verifyReceipt(makeReceipt({ schema: 'run-receipt/v2' }), { jwks }).checks).toEqual(
+      malformed("The schema is not 'run-receipt/v1'."),
+    )
+    expect(verifyReceipt([], { jwks }).checks).toEqual(malformed('A receipt is a JSON object.'))
+    expect(verifyReceipt({ ...fresh, signature: 'x' }, { jwks }).checks).toEqual(
+      malformed("'signature' must be an object."),
+    )
+  })
+
+  test('is refused when the status of its settlement, or who says it, is no text', () => {
+    for (const settlement of [
+      { status: 7, asserted_by: 'chain' },
+      { status: 'settled', asserted_by: ['chain'] },
+      { status: ['settled'], asserted_by: 'chain' },
+    ])
+      expect(verifyReceipt(makeReceipt({ settlement }), { jwks }).checks[4]).toEqual({
+        name: 'asserted_by',
+        ok: false,
+        reason: 'The status of the settlement, and who says it, must be text.',
+      })
+  })
+
+  test('is no previous receipt, although the hash is its own', () => {
+    const after = (previous: object) => {
+      const receipt = makeReceipt({ receipt_id: 'rcpt_02', prev_hash: hashReceipt(previous) })
+      return verifyReceipt(receipt, { jwks, previous }).checks.find(({ name }) => name === 'prev_hash')
+    }
+    expect(after(fresh)).toMatchObject({ ok: true, reason: 'It has the hash of the previous receipt.' })
+    expect(after(makeReceipt({ kind: 7 }))).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("'kind' must be"),
+    })
+    expect(after(makeReceipt({ run_id: 'run_02' }))).toMatchObject({
+      ok: false,
+      reason: 'The previous receipt belongs to another run.',
+    })
+    const next = makeReceipt({ prev_hash: hashReceipt(fresh) })
+    expect(check(verifyReceipt(next, { jwks, previous: { ...fresh, extra: Number.NaN } }), 'prev_hash')).toBe(false)
+  })
+})
+
+describe('what a receipt does not prove', () => {
+  test('is said for its log, its witnesses and its settlement', () => {
+    const sentences = (receipt: unknown) =>
+      verifyReceipt(receipt, { jwks }).does_not_prove.map((text) => text.split(':')[0])
+    const always = [
+      'That the output is correct or useful',
+      'That the settlement it names happened on chain',
+      'That the times, prices and decisions are true',
+      'That the key set belongs to the issuer',
+    ]
+    const everyone = 'That the log shows everyone the same entries'
+    expect(sentences(logged)).toEqual([...always, everyone])
+    expect(sentences(fresh)).toEqual([...always, 'That the receipt is in the public log', everyone])
+    expect(sentences(makeReceipt({ settlement: { asserted_by: 'chain', status: 'settled' } }))[1]).toBe(always[1])
+  })
+
+  test('witnesses that were asked for are a check of their own, skipped while there is no log entry', () => {
+    const trust = { jwks, log: { witnesses: [{ name: 'w.test', key: testKey(21).jwk }] } }
+    expect(verifyReceipt(fresh, trust).checks.slice(-3)).toEqual(
+      ['checkpoint', 'inclusion', 'witnesses'].map((name) => ({
+        name,
+        ok: 'skipped',
+        reason: 'The receipt is not in the log yet.',
+      })),
+    )
+    expect(verifyReceipt(fresh, { jwks }).checks.at(-1)?.name).toBe('inclusion')
+  })
+
+  test('a log entry without a name of the log is malformed', () => {
+    for (const origin of ['', 7, undefined])
+      expect(verifyReceipt(withLog({ origin }), { jwks }).checks.slice(-2)).toMatchObject([
+        { name: 'checkpoint', ok: false, reason: expect.stringContaining('must be {origin, index') },
+        { name: 'inclusion', ok: 'skipped' },
+      ])
+  })
+})

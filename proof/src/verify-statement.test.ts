@@ -44,3 +44,20 @@ test('it never throws, whatever the input', () => {
     }),
   )
 })
+
+test('a value that is no object has no other checks', () => {
+  expect(verifyStatement('text', { jwks }).checks).toEqual([
+    { name: 'shape', ok: false, reason: 'A statement is a JSON object.' },
+  ])
+})
+
+test('each check of a statement has its name', () => {
+  const names = verifyStatement(statement, { jwks, schema: 'other/v1' }).checks.map(({ name, ok }) => [name, ok])
+  expect(names).toEqual([
+    ['shape', true],
+    ['schema', false],
+    ['key', true],
+    ['key_purpose', 'skipped'],
+    ['signature', true],
+  ])
+})
