@@ -185,3 +185,16 @@ test('sampled pairs of sizes up to 10,000 leaves are consistent', () => {
     { numRuns: 300 },
   )
 })
+
+test('a smaller tree is a roll-back, although it has the same root, and one of the same size needs no proof', () => {
+  const root = rootOfLeafHashes(leafHashes.slice(0, 2))
+  const claim = { oldSize: 2, oldRoot: root, newSize: 2, newRoot: root, proof: [] }
+  expect(verifyConsistency(claim)).toBe(true)
+  expect(verifyConsistency({ ...claim, newSize: 1 })).toBe(false)
+  expect(verifyConsistency({ ...claim, proof: [root] })).toBe(false)
+})
+
+test('there is no proof between sizes that no tree has', () => {
+  expect(() => consistencyRanges(1, 2 ** 53)).toThrow('cannot extend')
+  expect(() => consistencyRanges(0.5, 0.5)).toThrow('cannot extend')
+})

@@ -48,3 +48,12 @@ test('bytes that are not UTF-8 decode to undefined', () => {
   expect(fromUtf8(new Uint8Array([0xed, 0xa0, 0x80]))).toBeUndefined()
   expect(fromUtf8(utf8('\ufeffé€😀'))).toBe('\ufeffé€😀')
 })
+
+test('bytes are equal when they have the same length and content', () => {
+  const bytes = (...values: number[]) => new Uint8Array(values)
+  expect([equalBytes(bytes(1, 2), bytes(1, 2)), equalBytes(bytes(), bytes())]).toEqual([true, true])
+  for (const other of [bytes(1), bytes(1, 3), bytes(1, 2, 3), bytes()]) {
+    expect(equalBytes(bytes(1, 2), other)).toBe(false)
+    expect(equalBytes(other, bytes(1, 2))).toBe(false)
+  }
+})

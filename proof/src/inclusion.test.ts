@@ -153,3 +153,11 @@ describe('malformed claims are false', () => {
     expect(() => inclusionRanges(0, 2 ** 53)).toThrow()
   })
 })
+
+test('the only leaf of a tree is not also behind its end, and a proof that is no list proves nothing', () => {
+  const [leafHash] = leafHashes
+  const claim = { leafHash: leafHash!, index: 0, size: 1, proof: [], root: leafHash! }
+  expect(verifyInclusion(claim)).toBe(true)
+  expect(verifyInclusion({ ...claim, index: 1 })).toBe(false)
+  for (const proof of [undefined, null, 7, {}]) expect(verifyInclusion({ ...claim, proof: proof as never })).toBe(false)
+})

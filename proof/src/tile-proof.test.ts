@@ -10,6 +10,7 @@ import { appendToTiles, MAX_APPEND } from './tile-append.ts'
 import {
   consistencyProofFromTiles,
   inclusionProofFromTiles,
+  nodesInTiles,
   rootFromTiles,
   type TileReader,
   tilesForConsistency,
@@ -128,4 +129,11 @@ test('an append beyond the limits throws', () => {
   ).toThrow('at most')
   expect(() => appendToTiles(2 ** 53 - 1, () => undefined, fillerHashes(1))).toThrow('not the size of a tree')
   expect(appendToTiles(0, () => undefined, []).tiles).toEqual([])
+})
+
+test('a node that is not finished and a size that no tree has are refused', () => {
+  const read = () => new Uint8Array(5 * 32)
+  expect(() => nodesInTiles(5, read)({ level: 2, index: 1 })).toThrow('no finished node 2/1')
+  expect(() => nodesInTiles(5, read)({ level: 8, index: 0 })).toThrow('no finished node 8/0')
+  expect(() => tilesForRoot(-1)).toThrow('-1 is not the size of a tree')
 })

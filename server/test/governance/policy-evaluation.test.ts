@@ -2,7 +2,14 @@ import { describe, expect, test } from 'vitest'
 import type { PaymentFacts } from '../../src/modules/governance/assess/payment-facts.ts'
 import type { CounterState } from '../../src/modules/governance/counters/limit-counters.ts'
 import { endOf, isRolling, periodOf, sliceEnd, type Window } from '../../src/modules/governance/counters/windows.ts'
-import { appliesTo, evaluatePolicy, type Policy } from '../../src/modules/governance/rules/evaluate-policy.ts'
+import {
+  appliesTo,
+  contentHash,
+  evaluatePolicy,
+  type Policy,
+  policyDemands,
+  unselectedResult,
+} from '../../src/modules/governance/rules/evaluate-policy.ts'
 import type { Constraints } from '../../src/modules/governance/rules/policy-constraints.ts'
 import { type RuleInput, readRule } from '../../src/modules/governance/rules/policy-rules.ts'
 import {
@@ -212,6 +219,43 @@ test('a policy applies to its tenant, its agent, or its key and the successors o
   expect(appliesTo({ ...policy, identity_type: 'api_key', key_id: 'key_1', keyIds: new Set(['key_1']) }, payment)).toBe(
     false,
   )
+})
+
+test('a policy for a team applies to that team only', () => {
+  const policy: Policy = { ...policyOf({}), identity_type: 'team', identity_id: 'sales' }
+  expect(appliesTo(policy, { ...facts, team: 'sales' })).toBe(true)
+  expect(appliesTo(policy, { ...facts, team: 'legal' })).toBe(false)
+  expect(appliesTo(policy, facts)).toBe(false)
+})
+
+test('a payment that leaves out the field of a rule is blocked once, by the name of the field', () => {
+  const rule: RuleInput = { field: 'team', op: 'eq', value: 'sales', effect: 'deny' }
+  const missing = { verdict: 'blocked', field_required: 'team' }
+  const results = decide(policyOf({ max_per_run_usdc: 1 }, [rule]))
+  expect(results.filter(({ verdict }) => verdict === 'blocked')).toMatchObject([{ ...missing, rule: 'rules[0]' }])
+  expect(unselectedResult(policyOf({}), 'enforce', 'team')).toMatchObject({ ...missing, rule: 'identity' })
+})
+
+test('a counted constraint names its counter, and binds only when it is enforced', () => {
+  const policy = policyOf({ max_per_run_usdc: 1, max_per_day_usdc: 1 })
+  const counter = 'policy:pol_1:max_per_day_usdc'
+  const results = decide(policy)
+  expect(results.map((result) => [result.rule, result.counter])).toEqual([
+    ['max_per_run_usdc', undefined],
+    ['max_per_day_usdc', counter],
+  ])
+  expect(Object.hasOwn(results[0]!, 'counter')).toBe(false)
+  expect(policyDemands(policy, facts, 'enforce')).toMatchObject([{ scope: counter, enforce: true }])
+  expect(policyDemands(policy, facts, 'warn')).toMatchObject([{ scope: counter, enforce: false }])
+  const withoutCounters = evaluatePolicy(policy, facts, 'enforce', () => undefined)
+  expect(withoutCounters.map(({ rule }) => rule)).toEqual(['max_per_run_usdc'])
+})
+
+test('the hash of a policy covers its content and not the shown start of its key', () => {
+  const { id: _, version: __, content_hash: ___, keyIds: ____, ...content } = policyOf({ max_per_run_usdc: 1 })
+  expect(contentHash({ ...content, key_prefix: 'csk_abc' })).toBe(contentHash(content))
+  expect(contentHash({ ...content, mode: 'warn' })).not.toBe(contentHash(content))
+  expect(contentHash(content)).toMatch(/^sha256:[0-9a-f]{64}$/)
 })
 
 describe('windows', () => {
