@@ -187,6 +187,12 @@ describe('what the check of a file says', () => {
     ])
   })
 
+  test('a key for another purpose is not one for receipts', () => {
+    const keySet = (purpose: string) => ({ keys: [testKey(1, purpose).jwk] })
+    expect(verifyReceiptProof(file, { policy, jwks: keySet('receipt') }).ok).toBe(true)
+    expect(failures(file, { jwks: keySet('attestation') })).toEqual(['key_purpose'])
+  })
+
   test('the quorum says who cosigned, or that nobody has to', () => {
     const quorumOf = (options: { policy: LogPolicy }) =>
       verifyReceiptProof(file, options).checks.find(({ name }) => name === 'quorum')?.reason

@@ -120,6 +120,9 @@ test.each<[string, unknown]>([
   ['no expiry', { exp: undefined }],
   ['a fraction of a second', { iat: seconds - 0.5 }],
   ['a recipient that is not a string', { pay_to: 7 }],
+  ['a mandate that is not a string', { mandate_id: 7 }],
+  ['a policy that is not a string', { policy_hash: {} }],
+  ['a request that is an empty string', { request_hash: '' }],
 ])('%s is malformed, although signed', (_, change) => {
   const result = verifyPreauthToken(makeToken({ ...claims, ...(change as object) }), options)
   expect([result.ok, check(result, 'shape')]).toEqual([false, false])

@@ -16,7 +16,7 @@ import {
 import { cosignatureLine, cosignatureMessage } from './cosignature.ts'
 import { utf8 } from './encoding.ts'
 import { parseNote } from './note.ts'
-import { hashReceipt } from './receipt.ts'
+import { hashReceipt, receiptSigningBytes } from './receipt.ts'
 import { verifyReceipt } from './verify-receipt.ts'
 
 const fresh = makeReceipt()
@@ -270,6 +270,11 @@ test('it never throws, whatever the input', () => {
     ),
     { numRuns: 100 },
   )
+})
+
+test('what is signed does not change when the signature and the place in the log are added', () => {
+  const { signature: _, log: __, ...content } = fresh
+  expect(receiptSigningBytes(logged)).toEqual(receiptSigningBytes(content))
 })
 
 describe('a malformed receipt', () => {

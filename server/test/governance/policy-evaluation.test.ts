@@ -233,6 +233,13 @@ test('a payment that leaves out the field of a rule is blocked once, by the name
   const missing = { verdict: 'blocked', field_required: 'team' }
   const results = decide(policyOf({ max_per_run_usdc: 1 }, [rule]))
   expect(results.filter(({ verdict }) => verdict === 'blocked')).toMatchObject([{ ...missing, rule: 'rules[0]' }])
+  // An allow rule has no result of its own, and another one that holds does not stand in for the missing field.
+  const allows: RuleInput[] = [
+    { ...rule, effect: 'allow' },
+    { field: 'agent_id', op: 'eq', value: 'writer-v1', effect: 'allow' },
+  ]
+  const allowResults = decide(policyOf({}, allows)).filter(({ verdict }) => verdict === 'blocked')
+  expect(allowResults).toMatchObject([{ ...missing, rule: 'rules[0]' }])
   expect(unselectedResult(policyOf({}), 'enforce', 'team')).toMatchObject({ ...missing, rule: 'identity' })
 })
 
