@@ -1,4 +1,4 @@
-import { type Finding, failed, passed } from './finding.ts'
+import { doubt, type Finding, failed, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
@@ -35,7 +35,7 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
       ? passed
       : failed('It stops before its end.')
-  if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body)) return passed
+  if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>」』）】\p{N}]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body)) return passed
   if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
   const sentence = sentencesOf(body).at(-1) ?? body
   if (isWordCut(task, output, body)) return failed('It stops in the middle of a word.')
@@ -50,7 +50,10 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     /^[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
   )
     return failed('Its last sentence has no end.')
-  return endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
+  // Jokes and one-liners may leave out their last full stop.
+  const isLoose = task.agentId.startsWith('comedian') || output.lines.length === 1
+  const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
+  return isLoose ? doubt(end) : end
 }
 
 const CLOSING =

@@ -145,7 +145,7 @@ function toVerification({ agentId, mode }: VerifyOutputInput, findings: Findings
   const checks = CHECK_NAMES.flatMap((name): OutputCheck[] => {
     const finding = findings[name]
     if (!finding) return []
-    const { applies, fault } = finding
+    const { applies, fault, isDoubt = false } = finding
     const { weight, decides } = rules[name]
     // What neither applies nor could decide on this lane is left out, so that stored answers stay small.
     if (!applies && (decides === 'never' || (decides === 'on_models' && mode === 'offline'))) return []
@@ -155,7 +155,7 @@ function toVerification({ agentId, mode }: VerifyOutputInput, findings: Findings
         passed: fault === undefined,
         reason: REASONS[name][fault !== undefined ? 'failed' : applies ? 'passed' : 'absent'],
         weight: applies ? weight : 0,
-        decides: decides === 'always' || (decides === 'on_models' && mode === 'live'),
+        decides: !isDoubt && (decides === 'always' || (decides === 'on_models' && mode === 'live')),
         ...(fault !== undefined && { detail: fault }),
       },
     ]
