@@ -1,3 +1,4 @@
+import { answerFeatures } from './answer-features.ts'
 import { canDecline, scoreDeclining } from './answer-model.ts'
 import { findFiller } from './filler.ts'
 import { combine, type Finding, failed, passed } from './finding.ts'
@@ -81,7 +82,9 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
       : isYesOrNo || EDITS.test(task.request) || isOpenForm
         ? DECLINES_IN_FORM
         : DECLINES
-  if (canDecline(task, output) && scoreDeclining(task, output) > threshold)
+  // A few words, and jokes, in languages without vectors give the model little to go by.
+  const isSlight = (output.words.length < 12 || isJoke) && answerFeatures(task, output).english === 0
+  if (!isSlight && canDecline(task, output) && scoreDeclining(task, output) > threshold)
     return failed('It talks around the task instead of doing it.')
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed

@@ -1,4 +1,4 @@
-import { combine, type Finding, notApplicable } from './finding.ts'
+import { combine, doubt, type Finding, notApplicable } from './finding.ts'
 import { checkCodeLanguage, checkNamed, checkRecursion } from './requested-code.ts'
 import { checkDetails } from './requested-details.ts'
 import { checkCase, checkFormats, checkJson, checkList, checkTable } from './requested-form.ts'
@@ -27,23 +27,23 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkList(task, output),
         checkCount(task, output),
         checkLength(task, output),
-        checkLabel(task, output),
+        doubt(checkLabel(task, output)),
         checkWanted(task, output),
         checkForbidden(task, output),
         checkCodeLanguage(task, output),
         checkCase(task, output),
-        checkNamed(task, output),
-        checkRecursion(task, output),
+        doubt(checkNamed(task, output)),
+        doubt(checkRecursion(task, output)),
         checkTranslationLength(task, output),
         checkFormats(task, output),
         checkAcrostic(task, output),
-        checkYesNo(task, output),
-        checkFirstLine(task, output),
-        checkOneOf(task, output),
-        checkRemoval(task, output),
-        checkRewritten(task, output),
+        doubt(checkYesNo(task, output)),
+        doubt(checkFirstLine(task, output)),
+        doubt(checkOneOf(task, output)),
+        doubt(checkRemoval(task, output)),
+        doubt(checkRewritten(task, output)),
         checkOnePerLine(task, output),
-        checkAllCovered(task, output),
-        checkRequiredPoints(task, output),
-        checkDetails(task, output),
+        doubt(checkAllCovered(task, output)),
+        doubt(checkRequiredPoints(task, output)),
+        doubt(checkDetails(task, output)),
       ])

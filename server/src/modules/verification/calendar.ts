@@ -1,5 +1,5 @@
 import { type Answer, shows } from './answer-numbers.ts'
-import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { combine, doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 
@@ -194,7 +194,7 @@ function checkDateShift(task: ReadTask, answer: Answer): Finding {
           }
   return written.every(({ month, day }) => expected.has(`${month}-${day}`))
     ? passed
-    : failed('A date does not follow from those given.')
+    : doubt(failed('A date does not follow from those given.'))
 }
 
 const CLOCK = /\b(\d{1,2})[:.h](\d{2})\b(?:\s?([ap])\.?m)?|\b(\d{1,2})\s?([ap])\.?m\b/gi

@@ -34,10 +34,11 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
         return failed(`${left.text.trim()} is not ${other.text.trim()}.`)
       continue
     }
-    if (/^\s?[-–]\s?\d/.test(right.slice(claimed.end))) continue
+    if (/^\s?[-–]\s?\d/.test(right.slice(claimed.end)) || isOtherScale(right, claimed)) continue
     isChecked = true
     const isRough = sign === '≈' || isRoughIn(right, claimed)
-    const values = claimed.isPercent ? [left.value * 100, left.value] : [left.value]
+    const readings = [left.value, ...groupedReading(left.text)]
+    const values = claimed.isPercent ? readings.flatMap((value) => [value * 100, value]) : readings
     const isRounded = values.some(
       (value) =>
         standsFor(claimed, value, isRough) ||
@@ -49,6 +50,17 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
   return isChecked ? passed : notApplicable
 }
 
+/** "1.800 × 4" of a language that groups thousands with a point. */
+const groupedReading = (text: string): number[] => {
+  const grouped = text.replace(/(?<=\d)[.,](?=\d{3}(?!\d))/g, '')
+  const other = grouped === text ? undefined : parseExpression(grouped, 'end')
+  return other ? [other.value] : []
+}
+
+/** "= 3 650" and "= 2 लाख": the figure goes on, or a word that is not known here multiplies it. */
+const isOtherScale = (right: string, { end }: TextNumber) =>
+  /^[\s\u00a0]\d{3}\b|^\s?(?!\p{Script=Latin})\p{L}/u.test(right.slice(end))
+
 type Equation = { sign: string; left: { value: number; text: string }; right: string; claimed: TextNumber }
 
 function readEquations(text: string): Equation[] {
@@ -56,7 +68,10 @@ function readEquations(text: string): Equation[] {
     const left = parseExpression(text.slice(Math.max(0, match.index - 80), match.index), 'end')
     const right = text.slice(match.index + 1, match.index + 40)
     const [claimed] = readNumbers(right)
-    if (!left || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start))) return []
+    // "175 200 / 48": the first figure begins before the expression.
+    const isGrouped = left && /\d\s$/.test(text.slice(0, match.index).trimEnd().slice(0, -left.text.trim().length))
+    if (!left || isGrouped || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start)))
+      return []
     return { sign: match[0], left, right, claimed }
   })
 }

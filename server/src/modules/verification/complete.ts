@@ -35,7 +35,8 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
       ? passed
       : failed('It stops before its end.')
-  if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>」』）】\p{N}]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body)) return passed
+  if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>」』）】\p{N}]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body))
+    return passed
   if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
   const sentence = sentencesOf(body).at(-1) ?? body
   if (isWordCut(task, output, body)) return failed('It stops in the middle of a word.')

@@ -6,7 +6,7 @@ const CONTENT: readonly CheckName[] = ['asked_for', 'grounded', 'facts_used', 'r
 
 const failedChecks = async (agentId: string, task: string, output: string): Promise<CheckName[]> =>
   (await verifyOutput({ agentId, task, output, mode: 'live' })).checks
-    .filter((check) => !check.passed && check.decides && CONTENT.includes(check.name))
+    .filter((check) => !check.passed && CONTENT.includes(check.name))
     .map(({ name }) => name)
 
 /** What a check refuses, and the right answer to the same task that it takes. */
@@ -257,7 +257,7 @@ const PAIRS: readonly Pair[] = [
   },
 ]
 
-test.each(PAIRS)('$what is refused, and the right answer is not', async ({ by, agentId, task, wrong, right }) => {
+test.each(PAIRS)('$what is found, and nothing in the right answer', async ({ by, agentId, task, wrong, right }) => {
   expect(await failedChecks(agentId, task, wrong)).toContain(by)
   expect(await failedChecks(agentId, task, right)).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { type Answer, shows, sumOf } from './answer-numbers.ts'
 import { evaluateCode } from './code-values.ts'
 import { datasetsOf } from './datasets.ts'
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, wordsOf } from './text.ts'
@@ -84,7 +84,7 @@ export function checkSpread(task: ReadTask, answer: Answer): Finding {
   const namesEnds = sets.some((values) => shows(answer, Math.min(...values)) && shows(answer, Math.max(...values)))
   return namesEnds || claims.some((number) => expected.some((value) => standsFor(number, value)))
     ? passed
-    : failed('The difference is not right.')
+    : doubt(failed('The difference is not right.'))
 }
 
 export function checkVariance(task: ReadTask, answer: Answer): Finding {

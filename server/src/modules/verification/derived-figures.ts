@@ -1,7 +1,7 @@
 import { spendSteps } from '../../platform/step-budget.ts'
 import { type Answer, sumOf } from './answer-numbers.ts'
 import { datasetsOf } from './datasets.ts'
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 
@@ -89,7 +89,7 @@ export function checkDerived(task: ReadTask, answer: Answer): Finding {
     const isOpen = (number: TextNumber) =>
       !lists.some((values) => values.some((value) => standsFor(number, value) || isPercentOf(number, value)))
     const left = open.filter(isOpen)
-    if (left.length === open.length) return failed(`${left[0]!.text} does not follow from the figures given.`)
+    if (left.length === open.length) return doubt(failed(`${left[0]!.text} does not follow from the figures given.`))
     for (const number of open) if (!left.includes(number)) computed.push(Math.abs(number.values[0]!))
     derivedValues.push(...computed)
     open = left

@@ -14,7 +14,7 @@ const SIGNS: readonly RegExp[] = [
   /\b(?:valor|nombre|nome|percentual|fecha|data|texto|cantidad|producto|produto|importe) (?:aqu[ií]|a completar|por definir|a definir)\b|\b(?:hier|bitte) (?:einfügen|eintragen|ergänzen|einsetzen)\b|\b(?:name|datum|betrag|ort|text) (?:einfügen|eintragen|hier)\b|\bà (?:compléter|préciser|remplir|définir|insérer)\b|\bda (?:completare|inserire|definire)\b|\b(?:a|por) (?:completar|rellenar|preencher|insertar)\b|\bNom du client\b|\bIhr Name\b(?= hier|$)|\bskriv .{2,20} här\b/i,
   // "(adjective)", "(content)"
   /\((?:adjective|noun|verb|name|content|text|punchline|setup|description|details?|topic|title|number|date|place|example|company|product|amount|inhalt|nom|nombre|texte|texto)s?\)/i,
-  /\b(?:description|details?|text|content|summary|analysis|results?|figures?|numbers?|more|rest|answer|explanation) to (?:follow|come|be added)\b|\(to follow\)|\binsert (?:conclusion|text|name|result|summary|joke|punchline|details?|number|figure)s?\b|\bfill in\b|\badapt to your\b|\bfolgt (?:noch|später)\b/i,
+  /\b(?:description|details?|text|content|summary|analysis|results?|figures?|numbers?|more|rest|answer|explanation) to (?:follow|come|be added)\b|\(to follow\)|\binsert (?:conclusion|text|name|result|summary|joke|punchline|details?|number|figure)s?\b|\bfill in (?:here|yourself|later|below)\b|\badapt to your\b|\bfolgt (?:noch|später)\b/i,
   // code with the names of a manual
   /\b(?:table_name|column_?name|column[12]|your_table|my_table|some_table)\b|\bwhere condition\b|\byour_\w{2,20}\b/i,
 ]

@@ -1,7 +1,7 @@
 import { checkAttributions } from './attributions.ts'
 import { timesOf } from './calendar.ts'
 import { checkDurations } from './durations.ts'
-import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { combine, doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import { requestedCounts, requestedLengths } from './requested-size.ts'
 import { checkSourceFacts } from './source-facts.ts'
@@ -26,19 +26,23 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
     checkNumbers(task, output, source),
     checkDays(task, output, source),
     checkNames(task, output, source),
-    checkExclusions(task, output),
-    checkPolicy(task, output),
-    checkFree(task, output, source),
+    doubt(checkExclusions(task, output)),
+    doubt(checkPolicy(task, output)),
+    doubt(checkFree(task, output, source)),
     checkBindings(task, output, source),
-    checkSwappedDigits(task, output, source),
-    checkChineseDays(task, output, source),
-    checkSourceFacts(task, output, source),
-    checkAttributions(task, output),
-    checkDurations(task, output),
-    checkTimes(task, output, source),
-    checkPermission(task, output),
+    doubt(checkSwappedDigits(task, output, source)),
+    doubt(checkChineseDays(task, output, source)),
+    doubt(checkSourceFacts(task, output, source)),
+    doubt(checkAttributions(task, output)),
+    doubt(checkDurations(task, output)),
+    doubt(checkTimes(task, output, source)),
+    doubt(checkPermission(task, output)),
   ])
 }
+
+/** What is summed up or taken out of a text derives nothing; elsewhere a figure may be computed, so that its absence is a doubt. */
+const unlessCopied = ({ is }: ReadTask, fault: Finding) =>
+  is.summary || is.extraction || is.quotation ? fault : doubt(fault)
 
 /** What the task says and the memories that were put in front of it. */
 const sourceOf = (task: ReadTask) => [task.full.raw, ...task.context].join('\n')
@@ -65,9 +69,9 @@ function checkQuotes(task: ReadTask, output: ReadText, source: string): Finding 
       !quote.split(/\.{3}|…|\[[^\]]{0,80}\]/).every((part) => containsText(sourceParts, plainText(part))),
   )
   if (invented.length === 0) return passed
-  return isStrict || invented.length * 2 > quotes.length
-    ? failed(`${invented.length} of ${quotes.length} quotations are not in the text given.`)
-    : passed
+  if (!isStrict && invented.length * 2 <= quotes.length) return passed
+  const fault = failed(`${invented.length} of ${quotes.length} quotations are not in the text given.`)
+  return isStrict ? fault : doubt(fault)
 }
 
 const isComputing = (task: ReadTask) =>
@@ -125,14 +129,17 @@ function checkNumbers(task: ReadTask, output: ReadText, source: string): Finding
     // Where the figure of the source is in the answer too, the other one is another figure.
     const isKept = conflict && written.some((other) => other.values.some((value) => conflict.values.includes(value)))
     if (conflict && !isKept && !isDerived(number))
-      return failed(`${clip(number.text, 20)} stands where the text given has ${clip(conflict.text, 20)}.`)
+      return unlessCopied(
+        task,
+        failed(`${clip(number.text, 20)} stands where the text given has ${clip(conflict.text, 20)}.`),
+      )
     if (
       isStrict &&
       (!number.isWord || number.isPercent) &&
       (number.values[0]! >= 13 || number.isPercent || number.decimals > 0) &&
       !isDerived(number)
     )
-      return failed(`${clip(number.text, 20)} is not in the text given.`)
+      return unlessCopied(task, failed(`${clip(number.text, 20)} is not in the text given.`))
   }
   return task.is.extraction || task.is.summary || hasFacts ? checkAnchors(written, text, sourceParts, source) : passed
 }
@@ -286,7 +293,7 @@ function checkAnchors(
     // In the source the figure has a word of its own in front of it, and another one.
     const places = sourceParts.filter((other) => !other.isWord && other.values[0] === number.values[0])
     if (places.length > 0 && places.every((place) => anchorOf(source, place) !== undefined))
-      return failed(`${clip(number.text, 20)} belongs to something else in the text given.`)
+      return doubt(failed(`${clip(number.text, 20)} belongs to something else in the text given.`))
   }
   return passed
 }
@@ -338,7 +345,7 @@ function checkDays(task: ReadTask, output: ReadText, source: string): Finding {
       !keepsOne &&
       !/\b(?:next|following|after|before|comes|tomorrow|plan|schedule|week|calendar)\b/i.test(task.request)
     )
-      return failed(`${clip(other, 20)} is not in the text given.`)
+      return unlessCopied(task, failed(`${clip(other, 20)} is not in the text given.`))
   }
   return passed
 }
@@ -487,7 +494,9 @@ export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
   }
   const used = facts.filter(isUsed).length
   const isMissed = used === 0 || (facts.length >= 4 && used * 4 <= facts.length)
-  return isMissed ? failed(`${used} of the ${facts.length} facts that the task gives are in it.`) : passed
+  if (!isMissed) return passed
+  const fault = failed(`${used} of the ${facts.length} facts that the task gives are in it.`)
+  return used === 0 ? fault : doubt(fault)
 }
 
 /** Of the rules that a task gives, an answer needs those that fit its case only. */

@@ -1,4 +1,4 @@
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { detectLanguage, sameLanguage } from './languages.ts'
 import type { ReadTask } from './task.ts'
 import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
@@ -31,8 +31,12 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const text = prose.replace(/`[^`\n]{0,200}`/g, ' ')
   // Where a language is named and there is only code, its comments are what can be in a language.
   const language = detectLanguage(wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text))
-  const isForeign = findForeignWords(task, prose)
-  if (isForeign) return failed('Its words are not those of the language of the task.')
+  const isOwnLanguage = language && task.language && sameLanguage(language.language, task.language.language)
+  const isForeign = !isOwnLanguage && findForeignWords(task, prose)
+  if (isForeign) {
+    const fault = failed('Its words are not those of the language of the task.')
+    return output.words.length >= LEAST_WORDS ? fault : doubt(fault)
+  }
   if (target) {
     if (!language || target === 'la' || target === 'uk') return notApplicable
     if (sameLanguage(language.language, target)) return passed
@@ -87,7 +91,23 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // The request may be short and the text that it is about in another language: both are allowed.
   const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
   if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
-  return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
+  const fault = failed(`It is in another language (${language.language}) than the task (${own.language}).`)
+  return isPlainlyOther(task, output, own.isSure && language.isSure) ? fault : doubt(fault)
+}
+
+/** How many words tell a language for sure. */
+const LEAST_WORDS = 20
+
+/** Letters of a script that the task has none of, or enough words on both sides. */
+function isPlainlyOther(task: ReadTask, output: ReadText, isSure: boolean): boolean {
+  const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0
+  const foreign = /(?!\p{Script=Latin})\p{L}/gu
+  const isForeign = count(output.raw, foreign) > count(output.raw, /\p{Script=Latin}/gu)
+  const hasForeign = count(task.full.raw, foreign) >= 3
+  if (isForeign) return !hasForeign
+  if (hasForeign) return true
+  const countWords = (words: readonly string[]) => words.filter((word) => /\p{L}{3}/u.test(word)).length
+  return isSure && countWords(output.words) >= LEAST_WORDS / 2 && countWords(task.full.words) >= LEAST_WORDS / 4
 }
 
 const isMostlyEnglish = (text: string) => {

@@ -1,6 +1,6 @@
 import { readAnswer } from './answer-numbers.ts'
 import { checkCodeValue, checkCountOf, checkSpread, checkVariance, checkWordCount } from './counted-figures.ts'
-import { combine, type Finding } from './finding.ts'
+import { combine, doubt, type Finding } from './finding.ts'
 import { checkInWords, checkNotation } from './notation.ts'
 import { checkNext, checkPrime, checkSeries, checkTrend } from './number-series.ts'
 import type { ReadTask } from './task.ts'
@@ -22,18 +22,18 @@ export function checkNumberQuestions(task: ReadTask, output: ReadText): Finding 
     checkPrime(task, output),
     checkSeries(task, answer),
     checkNext(task, answer),
-    checkTrend(task, output),
+    doubt(checkTrend(task, output)),
     checkCountOf(task, answer),
     checkSpread(task, answer),
     checkVariance(task, answer),
     checkFormulas(task, answer),
-    checkPerHundred(task, answer),
-    checkParts(task, answer),
-    checkBudget(task, output),
-    checkCodeValue(task, output),
+    doubt(checkPerHundred(task, answer)),
+    doubt(checkParts(task, answer)),
+    doubt(checkBudget(task, output)),
+    doubt(checkCodeValue(task, output)),
     checkWordCount(task, output),
-    checkSomeOf(task, answer),
-    checkDifference(task, answer),
+    doubt(checkSomeOf(task, answer)),
+    doubt(checkDifference(task, answer)),
     checkInWords(task, output),
   ])
 }

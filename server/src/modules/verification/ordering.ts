@@ -1,4 +1,4 @@
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers } from './numbers.ts'
 import { answerRows, recordsOf } from './records.ts'
 import type { ReadTask } from './task.ts'
@@ -147,5 +147,5 @@ export function checkExtremes(task: ReadTask, output: ReadText): Finding {
   )
   return placeOf(output.raw.toLowerCase(), target.label) >= 0
     ? passed
-    : failed('It does not name the figure that is asked for.')
+    : doubt(failed('It does not name the figure that is asked for.'))
 }

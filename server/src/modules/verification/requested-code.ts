@@ -5,7 +5,7 @@ import { clip, type ReadText, splitFences } from './text.ts'
 const CODE_LANGUAGES: Readonly<Record<string, RegExp>> = {
   python: /\bpython\b/i,
   javascript: /\b(?:javascript|node\.?js|in node|js)\b/i,
-  typescript: /\b(?:typescript|\bts\b)/i,
+  typescript: /\btypescript\b|\.tsx?\b|\bin ts\b/i,
   rust: /\brust\b/i,
   go: /\b(?:golang|in go\b|a go\b|go (?:function|program|code|struct))/i,
   java: /\bjava\b(?!script)/i,

@@ -102,7 +102,7 @@ function checkSeparator(task: ReadTask, output: ReadText): Finding {
 }
 
 const HEADER =
-  /\b(?:header(?: row| line)?|columns?|spalten)\b\s?:?\s?(?:named |called |are )?["“]?([\p{L}_][\p{L}\d_ ]{0,24}(?:\s?[,;|]\s?[\p{L}_][\p{L}\d_ ]{0,24}){1,9})/iu
+  /\b(?:header(?: row| line)?|columns?|spalten)\b\s?:?\s?(?:named |called |are )?["“]?([\p{L}_][\p{L}\d_ ]{0,24}(?:\s?[,|]\s?[\p{L}_][\p{L}\d_ ]{0,24}){1,9})/iu
 
 /** "CSV with header: city,nights,total" and "a table with columns Employee, Vacation, Overtime (in that order)". */
 function checkHeader(task: ReadTask, output: ReadText): Finding {
@@ -111,7 +111,7 @@ function checkHeader(task: ReadTask, output: ReadText): Finding {
   if (!listed || isCoder(task) || !/\b(?:csv|table|tabelle|tsv)\b/i.test(text)) return notApplicable
   const wanted = listed
     .split(/\s(?:for|from|of|with|in|and no|using)\s/i, 1)[0]!
-    .split(/[,;|]|\sand\s/)
+    .split(/[,|]|\sand\s/)
     .map((name) => plainText(name))
     .filter(Boolean)
   if (wanted.length < 2 || wanted.some((name) => name.split(' ').length > 3)) return notApplicable

@@ -33,7 +33,7 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   } catch {
     return failed('JSON was asked for and the output does not parse.')
   }
-  const keys = requestedKeys(task.request)
+  const keys = requestedKeys(/json/i.test(task.request) ? task.request : task.full.raw)
   const missing = keys.filter((key) => !hasKey(value, key, 0))
   return missing.length > 0 ? failed(`The JSON has no key ${clip(missing[0]!, 30)}.`) : passed
 }
@@ -41,7 +41,9 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
 /** The keys of `{"min":..,"max":..}` and of "with keys a, b and c". */
 function requestedKeys(request: string): string[] {
   const named = /\b(?:keys?|fields?|properties|schlüsseln?|clés|claves|campos)[: ]{1,3}(.{1,200})/i.exec(request)?.[1]
-  const example = [...request.matchAll(/["'`]([A-Za-z_][\w-]{0,40})["'`]\s?:/g)].map((match) => match[1]!)
+  // Data given before the request has keys of its own.
+  const shape = request.slice(Math.max(0, request.toLowerCase().lastIndexOf('json')))
+  const example = [...shape.matchAll(/["'`]([A-Za-z_][\w-]{0,40})["'`]\s?:/g)].map((match) => match[1]!)
   if (example.length > 0) return example.slice(0, 20)
   if (!named) return []
   const clause = named.split(/[.;\n]|\bfor\b|\bfrom\b|\bof\b|\bper\b|\bwhere\b|\bwith\b/i, 1)[0]!

@@ -51,7 +51,7 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     const bound =
       /\b(?:at most|no more than|max(?:imum)?(?: of)?|up to|höchstens|maximal|au plus|como máximo|not more than)\s$/.test(
         before,
-      )
+      ) || after.slice(0, 3).some((word) => /^(?:höchstens|maximal|max|maximum|tops|máximo|massimo)$/.test(word))
         ? 'most'
         : /\b(?:at least|minimum(?: of)?|mindestens|au moins|al menos|almeno)\s$/.test(before)
           ? 'least'
@@ -172,7 +172,9 @@ function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText
     const sentences = all.filter((sentence) => wordsOf(sentence).length > 3 && !/[,:]$/.test(sentence))
     const low = sentences.filter((sentence) => /[.!?。！？…]["”’)]*$/u.test(sentence)).length
     if ([low, sentences.length, all.length].some(fits)) return undefined
-    return Math.min(...[low, sentences.length].map((value) => Math.abs(value - count))) > (count > 4 ? 1 : 0)
+    // Short sentences are sentences where there are no others.
+    const counts = [low, sentences.length, ...(sentences.length === 0 ? [all.length] : [])]
+    return Math.min(...counts.map((value) => Math.abs(value - count))) > (count > 4 ? 1 : 0)
       ? `${count} sentences were asked for and there are ${low}.`
       : undefined
   }

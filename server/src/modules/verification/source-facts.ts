@@ -1,5 +1,5 @@
 import { MONTH_OF, WEEKDAY_OF } from './calendar.ts'
-import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { combine, doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { clip, type ReadText, sentencesOf } from './text.ts'
@@ -189,7 +189,7 @@ export function checkLabels(task: ReadTask, output: ReadText): Finding {
         ].some((result) => standsFor(number, result)),
       ),
     )
-    if (!isTimes) return failed(`${clip(number.text, 20)} stands where the task has ${clip(digits!, 20)}.`)
+    if (!isTimes) return doubt(failed(`${clip(number.text, 20)} stands where the task has ${clip(digits!, 20)}.`))
   }
   return notApplicable
 }

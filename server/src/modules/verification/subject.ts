@@ -1,6 +1,6 @@
 import { answerFeatures } from './answer-features.ts'
 import { hasSubject, scoreOtherSubject } from './answer-model.ts'
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { detectLanguage, sameLanguage } from './languages.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
@@ -16,6 +16,8 @@ const OTHER_SUBJECT_FAR = 1.4
 /** "They …" and "Yes, …" go on from a question without its words. */
 const OTHER_SUBJECT_GOES_ON = 3
 const FAR = 0.46
+/** How far over its threshold a score decides. */
+const MARGIN = 0.5
 
 /**
  * Whether the answer is about what the task is about, and of the kind that it wants. A model weighs what the two share, words,
@@ -35,8 +37,11 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const threshold = goesOn ? OTHER_SUBJECT_GOES_ON : isFarInMeaning && !isOpen ? OTHER_SUBJECT_FAR : OTHER_SUBJECT
   // A joke, a title or a poem may be about anything as long as somebody speaks in it, or it has the lines of its form.
   const mayBeAnything = isOpen && (features.impersonal === 0 || features.lists === 1 || output.lines.length >= 3)
-  if (!mayBeAnything && scoreOtherSubject(task, output) > threshold)
-    return failed('It is about something else, or of another kind than was asked for.')
+  const score = scoreOtherSubject(task, output)
+  if (!mayBeAnything && score > threshold) {
+    const fault = failed('It is about something else, or of another kind than was asked for.')
+    return isOpen || task.targetLanguage || task.is.translation || score <= threshold + MARGIN ? doubt(fault) : fault
+  }
   if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
     return features.shared_count! > 0 ? passed : notApplicable
   // Without vectors of the language only figures and names tell that nothing of the task was used.

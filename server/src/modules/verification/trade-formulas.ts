@@ -1,5 +1,5 @@
 import { type Answer, shows, sumOf } from './answer-numbers.ts'
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
@@ -228,5 +228,5 @@ export function checkDifference(task: ReadTask, answer: Answer): Finding {
     ),
   )
     ? passed
-    : failed('The difference is not right.')
+    : doubt(failed('The difference is not right.'))
 }
