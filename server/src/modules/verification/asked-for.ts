@@ -24,7 +24,7 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
     : combine([
         checkJson(task, output),
         checkTable(task, output),
-        checkList(task, output),
+        doubt(checkList(task, output)),
         checkCount(task, output),
         checkLength(task, output),
         doubt(checkLabel(task, output)),
@@ -35,7 +35,7 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         doubt(checkNamed(task, output)),
         doubt(checkRecursion(task, output)),
         checkTranslationLength(task, output),
-        checkFormats(task, output),
+        doubt(checkFormats(task, output)),
         checkAcrostic(task, output),
         doubt(checkYesNo(task, output)),
         doubt(checkFirstLine(task, output)),

@@ -213,7 +213,7 @@ export function timesOf(text: string): number[] {
 function durationsOf(text: string): number[] {
   return [
     ...text.matchAll(
-      /(?<![:\d])(\d{1,3}(?:\.\d{1,2})?)\s?(?:h|hrs?|hours?|stunden?|heures?|horas?|ore)\b(?:(?: and| und| et| y|,)?\s?(\d{1,2})\s?(?:m|min|mins|minutes?|minuten|minutos?)\b)?|(?<![:\d])(\d{1,4})[\s-]?(?:m|min|mins|minutes?|minuten|minutos?)\b/gi,
+      /(?<![:\d])(\d{1,3}(?:\.\d{1,2})?)\s?(?:h|hrs?|hours?|stunden?|heures?|horas?|ore)\b(?:(?: and| und| et| y|,)?\s?(\d{1,2})(?:\s?(?:m|min|mins|minutes?|minuten|minutos?))?\b(?![:.]\d))?|(?<![:\d])(\d{1,4})[\s-]?(?:m|min|mins|minutes?|minuten|minutos?)\b/gi,
     ),
   ]
     .slice(0, 12)

@@ -1,5 +1,5 @@
 import { checkCodeFaults } from './code-faults.ts'
-import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { combine, doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { checkLabels } from './source-facts.ts'
 import type { ReadTask } from './task.ts'
 import { cutLinesAt, plainText, type ReadText, splitFences, wordsOf } from './text.ts'
@@ -44,11 +44,11 @@ export function blocksToParse(task: ReadTask, output: ReadText): CodeBlock[] {
 export const checkCode = (task: ReadTask, output: ReadText): Finding =>
   combine([
     checkIndentation(output),
-    checkDefect(task, output),
+    task.code ? checkDefect(task, output) : doubt(checkDefect(task, output)),
     checkColumns(task, output),
     checkUnchanged(task, output),
     checkSpelling(task, output),
-    checkCodeFaults(task, output),
+    doubt(checkCodeFaults(task, output)),
   ])
 
 /** What the task asks of code by name: settings, tests, no imports, rows, a schedule, an expression. */
@@ -195,7 +195,7 @@ function checkUnchanged(task: ReadTask, output: ReadText): Finding {
 }
 
 const SQL_WORDS = new Set(
-  'select from where and or not in is null like ilike between as on join inner left right full outer cross using group by order having limit offset asc desc distinct all any some union intersect except case when then else end exists insert into values update set delete create table view index primary key foreign references unique check default constraint with recursive over partition rows range preceding following current row unbounded interval date time timestamp year month day hour minute second extract cast int integer text varchar numeric decimal boolean true false nulls first last returning lateral fetch next only top cascade begin commit at zone if for both filter within do nothing conflict double precision real bigint char to natural temporary temp explain analyze materialized window current_date current_timestamp current_time now localtime localtimestamp date_trunc getdate sysdate dual rownum ties percent apply pivot qualify sample'.split(
+  'timestamptz timestamp date time interval text varchar char integer int bigint smallint numeric decimal real boolean uuid json jsonb bytea select from where and or not in is null like ilike between as on join inner left right full outer cross using group by order having limit offset asc desc distinct all any some union intersect except case when then else end exists insert into values update set delete create table view index primary key foreign references unique check default constraint with recursive over partition rows range preceding following current row unbounded interval date time timestamp year month day hour minute second extract cast int integer text varchar numeric decimal boolean true false nulls first last returning lateral fetch next only top cascade begin commit at zone if for both filter within do nothing conflict double precision real bigint char to natural temporary temp explain analyze materialized window current_date current_timestamp current_time now localtime localtimestamp date_trunc getdate sysdate dual rownum ties percent apply pivot qualify sample'.split(
     ' ',
   ),
 )

@@ -29,7 +29,7 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
     doubt(checkExclusions(task, output)),
     doubt(checkPolicy(task, output)),
     doubt(checkFree(task, output, source)),
-    checkBindings(task, output, source),
+    isComputing(task) ? doubt(checkBindings(task, output, source)) : checkBindings(task, output, source),
     doubt(checkSwappedDigits(task, output, source)),
     doubt(checkChineseDays(task, output, source)),
     doubt(checkSourceFacts(task, output, source)),
@@ -41,8 +41,8 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
 }
 
 /** What is summed up or taken out of a text derives nothing; elsewhere a figure may be computed, so that its absence is a doubt. */
-const unlessCopied = ({ is }: ReadTask, fault: Finding) =>
-  is.summary || is.extraction || is.quotation ? fault : doubt(fault)
+const unlessCopied = ({ is, full }: ReadTask, fault: Finding) =>
+  (is.summary || is.extraction || is.quotation) && !/\d:\d\d|\d\s?%/.test(full.raw) ? fault : doubt(fault)
 
 /** What the task says and the memories that were put in front of it. */
 const sourceOf = (task: ReadTask) => [task.full.raw, ...task.context].join('\n')

@@ -23,7 +23,7 @@ export function checkNumberQuestions(task: ReadTask, output: ReadText): Finding 
     checkSeries(task, answer),
     checkNext(task, answer),
     doubt(checkTrend(task, output)),
-    checkCountOf(task, answer),
+    doubt(checkCountOf(task, answer)),
     checkSpread(task, answer),
     checkVariance(task, answer),
     checkFormulas(task, answer),

@@ -1,4 +1,4 @@
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
 import { clip, type ReadText, sentencesOf, splitFences } from './text.ts'
 
@@ -35,10 +35,15 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   }
   const keys = requestedKeys(/json/i.test(task.request) ? task.request : task.full.raw)
   const missing = keys.filter((key) => !hasKey(value, key, 0))
-  return missing.length > 0 ? failed(`The JSON has no key ${clip(missing[0]!, 30)}.`) : passed
+  if (missing.length === 0) return passed
+  const fault = failed(`The JSON has no key ${clip(missing[0]!, 30)}.`)
+  // Keys that are listed in prose stand among other words.
+  return isShape(task.full.raw, missing[0]!) ? fault : doubt(fault)
 }
 
 /** The keys of `{"min":..,"max":..}` and of "with keys a, b and c". */
+const isShape = (task: string, key: string) => new RegExp(`["'\`]${key}["'\`]\\s?:`).test(task)
+
 function requestedKeys(request: string): string[] {
   const named = /\b(?:keys?|fields?|properties|schlüsseln?|clés|claves|campos)[: ]{1,3}(.{1,200})/i.exec(request)?.[1]
   // Data given before the request has keys of its own.
