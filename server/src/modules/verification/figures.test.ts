@@ -23,14 +23,15 @@ test('the figures in the guide are those of the committed sets, and none got wor
   const validation = await measure('validation')
   expect(renderConfusionTable(validation)).toBe(documented('validation'))
   const { right, rightRefused, bad, badRefused } = summarise(validation)
-  expect([right, bad]).toEqual([248, 267])
+  expect([right, bad]).toEqual([195, 160])
   // What was measured; the aims are 95 % and 2 %.
-  expect(badRefused).toBeGreaterThanOrEqual(183)
-  expect(rightRefused).toBeLessThanOrEqual(17)
+  expect(badRefused).toBeGreaterThanOrEqual(111)
+  expect(rightRefused).toBeLessThanOrEqual(9)
 }, 120_000)
 
 test('the set that the checks were written on stays refused where it is wrong, and accepted where it is right', async () => {
   const development = await measure('development')
   expect(renderConfusionTable(development)).toBe(documented('development'))
-  expect(summarise(development).rightRefused).toBeLessThanOrEqual(2)
+  expect(summarise(development).rightRefused).toBeLessThanOrEqual(1)
+  expect(summarise(await measure('calibration')).rightRefused).toBeLessThanOrEqual(5)
 }, 120_000)
