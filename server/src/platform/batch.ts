@@ -72,6 +72,7 @@ const MAX_LOCK_WAITS = 4
 
 /** How long a lock that another process held counts as shared with it. */
 const SHARED_MS = 250
+const MAX_SHARED = 1_000
 
 /** `maxBatch` is set only by the benchmark of group commit. */
 export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, maxBatch = MAX_BATCH) {
@@ -233,6 +234,7 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
 
   const settle = (item: WaitingItem, result: ItemResult) => {
     if (!('busy' in result)) return result.ok ? item.resolve(result.result) : item.reject(toError(result))
+    if (sharedUntil.size >= MAX_SHARED) sharedUntil.clear()
     sharedUntil.set(result.busy, performance.now() + SHARED_MS)
     waitForLocks(findShared(item.locks) ?? result.busy, item)
   }
