@@ -5,7 +5,7 @@ import { type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './t
 import { rankOf } from './word-meaning.ts'
 
 const OPEN_ENDED = new Set(
-  'and or but the a an of to in for with is are was were be which who because if as at by from on into than my your our their its und oder aber der die das ein eine einen dem den mit für von zu ist sind dass weil wenn et ou mais le la les un une de des du pour avec est sont que qui y o pero el los las una del para con es son que e ma il lo gli di per con è sono che mas os as um uma do da para com é são en of maar de het een van voor met is zijn dat och eller att en ett som'.split(
+  'and or but the a an of to in for with is are was were be which who that whose while because although unless if as at by from on into than my your our their its und oder aber der die das ein eine einen dem den mit für von zu ist sind dass weil wenn et ou mais le la les un une de des du pour avec est sont que qui y o pero el los las una del para con es son que e ma il lo gli di per con è sono che mas os as um uma do da para com é são en of maar de het een van voor met is zijn dat och eller att en ett som'.split(
     ' ',
   ),
 )
@@ -27,8 +27,14 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     !isEven(text)
   )
     return failed('Its code does not end.')
+  if (endsWithHeading(output)) {
+    const fault = failed('Its last heading has no text.')
+    // A line in bold may be the conclusion itself.
+    return lastLine.startsWith('#') ? fault : doubt(fault)
+  }
   if (lastLine === '' || lastLine.startsWith('|') || /^[`#>]/.test(lastLine) || lastLine.startsWith('```'))
     return passed
+  if (/^(?:\d{1,2}[.)]|[-*•–])$/.test(lastLine) && output.lines.length >= 3) return failed('Its last item is empty.')
   const body = trimMarks(lastLine)
   if (/[\p{L}\p{N}],$/u.test(body) && body.split(' ').length > 2) return failed('It ends with a comma.')
   if (/[([{–—:−+=×&/-]$/.test(body) && output.words.length > 5)
@@ -52,9 +58,24 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   )
     return failed('Its last sentence has no end.')
   // Jokes and one-liners may leave out their last full stop.
-  const isLoose = task.agentId.startsWith('comedian') || output.lines.length === 1
+  const isItem = /^\d{1,3}[.)]\s/.test(lastLine)
+  const isLoose = !isItem && (task.agentId.startsWith('comedian') || output.words.length < 25)
   const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
   return isLoose ? doubt(end) : end
+}
+
+const HEADING = /^(?:#{1,6}\s.{2,80}|\*\*[^*]{2,80}\*\*:?)$/
+
+/** The last line is a heading like those before it, each of which has text. */
+function endsWithHeading({ lines }: ReadText): boolean {
+  const last = lines.at(-1) ?? ''
+  // "**Total: 45**" says something itself.
+  if (!HEADING.test(last) || /\d|:./.test(last.replace(/^\*\*(?:step|phase|schritt|étape|paso) \d/i, ''))) return false
+  const headings = lines.filter((line) => HEADING.test(line) && line[0] === last[0])
+  const withText = lines.filter(
+    (line, index) => HEADING.test(line) && index + 1 < lines.length && !HEADING.test(lines[index + 1]!),
+  )
+  return headings.length >= 2 && withText.length >= headings.length - 1
 }
 
 const CLOSING =
@@ -74,6 +95,7 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
     const items = before.filter((line) => markerOf(line) === marker)
     return (
       (items.length >= 1 && items.every(ends) && words.length >= 3) ||
+      (items.length >= 3 && items.every(ends) && words.length >= 1) ||
       (isSecond && words.length >= 3 && items.some(ends))
     )
   }

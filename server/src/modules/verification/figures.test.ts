@@ -25,8 +25,8 @@ test('the figures in the guide are those of the committed sets, and none got wor
   const { right, rightRefused, bad, badRefused } = summarise(validation)
   expect([right, bad]).toEqual([195, 160])
   // What was measured; the aims are 95 % and 2 %.
-  expect(badRefused).toBeGreaterThanOrEqual(111)
-  expect(rightRefused).toBeLessThanOrEqual(9)
+  expect(badRefused).toBeGreaterThanOrEqual(117)
+  expect(rightRefused).toBeLessThanOrEqual(11)
 }, 120_000)
 
 test('the set that the checks were written on stays refused where it is wrong, and accepted where it is right', async () => {

@@ -33,10 +33,7 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const language = detectLanguage(wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text))
   const isOwnLanguage = language && task.language && sameLanguage(language.language, task.language.language)
   const isForeign = !isOwnLanguage && findForeignWords(task, prose)
-  if (isForeign) {
-    const fault = failed('Its words are not those of the language of the task.')
-    return output.words.length >= LEAST_WORDS ? fault : doubt(fault)
-  }
+  if (isForeign) return failed('Its words are not those of the language of the task.')
   if (target) {
     if (!language || target === 'la' || target === 'uk') return notApplicable
     if (sameLanguage(language.language, target)) return passed
@@ -92,11 +89,18 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
   if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
   const fault = failed(`It is in another language (${language.language}) than the task (${own.language}).`)
-  return isPlainlyOther(task, output, own.isSure && language.isSure) ? fault : doubt(fault)
+  const isEnglish =
+    language.language === 'en' &&
+    isMostlyEnglish(prose) &&
+    (own.isSure || own.score >= 2) &&
+    englishShare(task.full.raw).share < 0.6
+  return isEnglish || isPlainlyOther(task, output, language.isSure && (own.isSure || isPlainEnglish(task)))
+    ? fault
+    : doubt(fault)
 }
 
 /** How many words tell a language for sure. */
-const LEAST_WORDS = 20
+const LEAST_WORDS = 10
 
 /** Letters of a script that the task has none of, or enough words on both sides. */
 function isPlainlyOther(task: ReadTask, output: ReadText, isSure: boolean): boolean {
@@ -107,7 +111,7 @@ function isPlainlyOther(task: ReadTask, output: ReadText, isSure: boolean): bool
   if (isForeign) return !hasForeign
   if (hasForeign) return true
   const countWords = (words: readonly string[]) => words.filter((word) => /\p{L}{3}/u.test(word)).length
-  return isSure && countWords(output.words) >= LEAST_WORDS / 2 && countWords(task.full.words) >= LEAST_WORDS / 4
+  return isSure && countWords(output.words) >= LEAST_WORDS && (isPlainEnglish(task) || countWords(task.full.words) >= 5)
 }
 
 const isMostlyEnglish = (text: string) => {

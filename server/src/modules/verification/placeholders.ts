@@ -16,7 +16,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
     const fault = findCodePlaceholder(code, task)
     if (fault) return failed(fault)
   }
-  if (/\b(?:TODO|FIXME)\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
+  if (/\b(?:TODO|FIXME)\b|\bINSERT [A-Z]{3,20}\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
     return failed('It leaves a place to be filled in.')
   if (
     prose.length < 60 &&
@@ -40,7 +40,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
 }
 
 const PLACEHOLDER_PHRASE =
-  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|result|data|image|list) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?|sample |dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
+  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|result|data|image|list) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?|sample |dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
 
 const STAGE =
   /^(?:(?:figure|fig|table|ref|footnote|source|note|sentences?|paragraph|line|page|section|chapter|row|step) \d|laughs?|laughter|applause|pause|beat|sighs?|sic|verse ?\d?|chorus|bridge|outro|intro|music|audience .{0,30}|drum ?roll|rimshot|mic drop|crowd .{0,30}|source|citation.{0,20}|note|edit|link|image|lacht|pausa|rires?|whispers?|dramatic .{0,30}|walks? .{0,30}|exit.{0,30}|enter.{0,30}|gasps?|smiles?|shrugs?|looks? .{0,30}|points? .{0,30})$/i
@@ -97,7 +97,7 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
     .filter(Boolean)
   const isComment = (line: string) => /^(?:#|\/\/|--|\/\*|\*|<!--|;|%)/.test(line)
   const isStub = (line: string) =>
-    /\b(?:todo|fixme|your code (?:goes )?here|code (?:goes )?here|logic (?:goes )?here|placeholder|to be implemented|fill in|implement(?:ation)? (?:this|here|me|goes here|logic)|not implemented|rest of (?:the|your) code|add (?:your )?(?:code|logic) here)\b/i.test(
+    /\b(?:todo|fixme|your (?:\w{1,20} )?(?:code|logic) (?:goes )?here|code (?:goes )?here|logic (?:goes )?here|placeholder|to be implemented|fill in|implement(?:ation)? (?:this|here|me|goes here|logic)|not implemented|rest of (?:the|your) code|add (?:your )?(?:code|logic) here)\b/i.test(
       line,
     )
   // "// ... loop over the points": a part that was left out, where the task gives no code that it could stand for.
@@ -108,6 +108,14 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
     )
   const asksToWrite = !task.code && !/\btodo\b/i.test(task.full.raw)
   if (asksToWrite && lines.some(isElision)) return 'Its code leaves a part out.'
+  // "return true // TODO: check it": work that was wanted whole is left open.
+  const wantsAll =
+    asksToWrite || /\b(?:full|complete|whole|entire|finish|compilable|vollständig\w{0,2})\b/i.test(task.full.raw)
+  const isOpen = (line: string) => {
+    const start = line.search(/#|\/\/|--|\/\*|<!--/)
+    return start >= 0 && isStub(line.slice(start)) && !task.full.raw.includes(line)
+  }
+  if (wantsAll && lines.some(isOpen)) return 'Its code leaves a part out.'
   const stubs = lines.filter((line) => isStub(line) && !task.full.raw.includes(line))
   const work = lines.filter(
     (line) =>
