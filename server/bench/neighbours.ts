@@ -6,6 +6,7 @@
  * BENCH_SECONDS (20) is the time of each attack. Ends with status 1 when an answer was not 200 or a ratio is above the bar.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -100,7 +101,10 @@ try {
   await service.stop()
 }
 
-/** Starts one attack from an address of its own; it has onboarded and filled its wallet when this returns. */
+/**
+ * Starts one attack from an address of its own; it has onboarded and filled its wallet when this returns. It stands for
+ * another machine, so it gets only the CPU that the service and the victim leave.
+ */
 async function startAttacker(position: number) {
   const child: ChildProcess = spawn(
     process.execPath,
@@ -114,6 +118,7 @@ async function startAttacker(position: number) {
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
+  setPriority(child.pid!, constants.priority.PRIORITY_LOW)
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
   const ready = await lines.next()
   if (ready.value !== 'ready') throw new Error(`The attacker '${attacks[position]!.name}' did not start.`)

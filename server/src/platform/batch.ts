@@ -4,6 +4,7 @@ import type pg from 'pg'
 import type { TSchema } from 'typebox'
 import { isUnavailable, type Tx } from './db.ts'
 import { stringifyWithBigints } from './json.ts'
+import { createLastOwners } from './last-owners.ts'
 import type { Metrics } from './metrics.ts'
 import { unavailable } from './problem.ts'
 import type { StepAnswer, StepDefinition, StepInput } from './sql-step.ts'
@@ -64,7 +65,6 @@ const MAX_BATCHES = 2
 /** While others are about, a heavy batch is followed by a rest of so many times what it took: they find most of the database free. */
 const REST = 3
 const MAX_REST_MS = 500
-const ABOUT_MS = 5_000
 /** How many callers hear of their results before others get the event loop: what follows a result is the work of a run. */
 const SLICE = 8
 /** Batches that wait for a lock of another process at the same time; each occupies a database connection. */
@@ -106,7 +106,7 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
   /** After a heavy batch, while others are about. */
   const restHeavy = (owner: string, startedAt: number) => {
     const now = performance.now()
-    if (isHeavyResting || lastOwners.otherThan(owner) < now - ABOUT_MS) return
+    if (isHeavyResting || !lastOwners.areOthersAbout(owner)) return
     isHeavyResting = true
     setTimeout(
       () => {
@@ -272,20 +272,6 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
         if (!isScheduled) setImmediate(startBatches)
         isScheduled = true
       })
-}
-
-/** When somebody other than a given owner last had work. Two owners are enough to tell. */
-function createLastOwners() {
-  const never = { owner: '', at: Number.NEGATIVE_INFINITY }
-  let last = never
-  let other = never
-  return {
-    note(owner: string) {
-      if (owner !== last.owner) other = last
-      last = { owner, at: performance.now() }
-    },
-    otherThan: (owner: string) => (last.owner === owner ? other : last).at,
-  }
 }
 
 /** The inputs of each owner in the order of arrival; the owners in the order of turns. */

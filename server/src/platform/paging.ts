@@ -33,7 +33,7 @@ export function toPage<Row extends { id: string }>(
 }
 
 /** A page of a list whose rows may be large ends early, so that the answer stays below about so many bytes. */
-export const MAX_PAGE_BYTES = 1024 * 1024
+export const MAX_PAGE_BYTES = 256 * 1024
 const FIRST_ROWS = 20
 
 /**
