@@ -1,17 +1,9 @@
 import { combine, doubt, type Finding, notApplicable } from './finding.ts'
-import { checkCodeLanguage, checkNamed, checkRecursion } from './requested-code.ts'
+import { checkCodeLanguage, checkNamed } from './requested-code.ts'
 import { checkDetails } from './requested-details.ts'
 import { checkCase, checkFormats, checkJson, checkList, checkTable } from './requested-form.ts'
-import { checkFirstLine, checkLabel, checkOneOf, checkYesNo } from './requested-label.ts'
 import { checkCount, checkLength, checkOnePerLine, checkTranslationLength } from './requested-size.ts'
-import {
-  checkAcrostic,
-  checkAllCovered,
-  checkForbidden,
-  checkRemoval,
-  checkRewritten,
-  checkWanted,
-} from './requested-words.ts'
+import { checkAcrostic, checkForbidden, checkWanted } from './requested-words.ts'
 import { checkRequiredPoints } from './required-points.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
@@ -27,23 +19,15 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         doubt(checkList(task, output)),
         checkCount(task, output),
         checkLength(task, output),
-        doubt(checkLabel(task, output)),
         checkWanted(task, output),
         checkForbidden(task, output),
         checkCodeLanguage(task, output),
         checkCase(task, output),
-        doubt(checkNamed(task, output)),
-        doubt(checkRecursion(task, output)),
+        checkNamed(task, output),
         checkTranslationLength(task, output),
-        doubt(checkFormats(task, output)),
+        checkFormats(task, output),
         checkAcrostic(task, output),
-        doubt(checkYesNo(task, output)),
-        doubt(checkFirstLine(task, output)),
-        doubt(checkOneOf(task, output)),
-        doubt(checkRemoval(task, output)),
-        doubt(checkRewritten(task, output)),
         checkOnePerLine(task, output),
-        doubt(checkAllCovered(task, output)),
-        doubt(checkRequiredPoints(task, output)),
-        doubt(checkDetails(task, output)),
+        checkRequiredPoints(task, output),
+        checkDetails(task, output),
       ])

@@ -1,20 +1,19 @@
 import { type Answer, cellNumber, readAnswer, sumOf, TOTAL, tablesOf } from './answer-numbers.ts'
 import { parseExpression } from './arithmetic.ts'
-import { evaluateCode } from './code-values.ts'
+import { isNear, valuesOf } from './conversions.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import type { ReadText } from './text.ts'
+import { clip, type ReadText } from './text.ts'
 
 /** What the answer itself claims to have computed: its equations and the totals of its tables. What it quotes it does not claim. */
 export const checkClaims = (task: ReadTask, output: ReadText): Finding =>
   combine([
     checkEquations(task, readAnswer(output)),
+    checkShares(readAnswer(output)),
+    checkUnitEquations(task, readAnswer(output)),
     checkTables(output),
     checkStatement(output),
-    checkProducts(output),
-    checkComparisons(output),
-    checkCodeClaims(task, output),
   ])
 
 /** "24 × 250 = 6,000": both sides are numbers and signs only. */
@@ -77,6 +76,61 @@ function readEquations(text: string): Equation[] {
 }
 
 const keyOfEquation = ({ left, claimed }: Equation) => `${left.text.replace(/\s/g, '')}=${claimed.text}`
+
+const PART = '[$€£]?(\\d[\\d.,]{0,12}\\d|\\d)'
+const OF = '(?: \\p{L}{2,14}){0,2} (?:out )?of (?:the |a total of )?'
+const SHARE_AFTER = new RegExp(
+  `(?<![\\d.,])${PART}${OF}${PART}(?: \\p{L}{2,14}){0,2}(?: ?= ?| ?≈ ?| \\(|, i\\.?e\\.?,? |, that is |, which is |, or )(?:about |roughly )?(\\d[\\d.,]{0,6}) ?%(?! ?(?:more|less|points|higher|lower))`,
+  'giu',
+)
+const SHARE_BEFORE = new RegExp(
+  `(?<![\\d.,])(\\d[\\d.,]{0,6}) ?%(?: \\(|: | = )${PART}${OF}${PART}(?![\\d.,]*\\d)`,
+  'giu',
+)
+
+/** "45 of 790 = 6.3 %", "85 % (17 of 20)": a part, a whole and the share that is said to follow. */
+function checkShares({ text }: Answer): Finding {
+  const claims = [
+    ...[...text.matchAll(SHARE_AFTER)].map(([, part, whole, share]) => [part!, whole!, share!] as const),
+    ...[...text.matchAll(SHARE_BEFORE)].map(([, share, part, whole]) => [part!, whole!, share!] as const),
+  ].slice(0, 40)
+  for (const [part, whole, share] of claims) {
+    const [a, b, claimed] = [part, whole, `${share} %`].map((digits) => readNumbers(digits)[0])
+    if (!a || !b || !claimed) continue
+    const expected = a.values.flatMap((x) => b.values.map((y) => (100 * x) / y))
+    const isRight = expected.some(
+      (value) => Math.abs(claimed.values[0]! - value) <= Math.max(0.5000001 * 10 ** -claimed.decimals, 0.02 * value),
+    )
+    if (!isRight) return failed(`${part} of ${whole} is not ${share} %.`)
+  }
+  return claims.length > 0 ? passed : notApplicable
+}
+
+const UNIT_EQUATION =
+  /(?<![\d.,]|[-+*/×÷·−x] ?|\d ?\p{L}{1,7} )(\d[\d.,]{0,12}) ?(\p{L}{1,12}) (?:=|equals|≈) (?:about |roughly )?(\d[\d.,]{0,12}) ?(\p{L}{1,12})(?![\p{L}/²³])/giu
+const CLOCK_EQUATION =
+  /(?<![\d.,])(\d{1,3}) ?h(?:ours?)? ?(\d{1,2}) ?min(?:utes)? (?:=|equals|≈) (\d{1,3}[.,]\d{1,4}) ?h/gi
+
+/** "90 minutes = 1.3 hours", "2 h 45 min = 2.45 h": a conversion that the answer writes down, unless the task does. */
+function checkUnitEquations(task: ReadTask, { text }: Answer): Finding {
+  if (/[=≈]/.test(task.full.raw)) return notApplicable
+  let isChecked = false
+  for (const [equation, amount, from, digits, to] of [...text.matchAll(UNIT_EQUATION)].slice(0, 30)) {
+    const values = valuesOf(amount!, from!, to!)
+    const [claimed] = readNumbers(digits!)
+    if (values.length === 0 || !claimed) continue
+    isChecked = true
+    if (!values.some((value) => isNear(claimed, value))) return failed(`${clip(equation, 40)} is not right.`)
+  }
+  for (const [equation, hours, minutes, digits] of [...text.matchAll(CLOCK_EQUATION)].slice(0, 30)) {
+    const claimed = readNumbers(digits!)[0]?.values[0] ?? 0
+    isChecked = true
+    if (Math.abs(Number(hours) + Number(minutes) / 60 - claimed) > 0.011)
+      return failed(`${clip(equation, 40)} is not right.`)
+  }
+  return isChecked ? passed : notApplicable
+}
+
 /** The rows and columns that a table calls its total add up. */
 function checkTables(output: ReadText): Finding {
   let isChecked = false
@@ -144,59 +198,4 @@ function checkStatement(output: ReadText): Finding {
     output.lines.some((line) => /discount|shipping|tip|rabatt|deposit|fee/i.test(line))
     ? passed
     : failed('Net and tax do not add up to gross.')
-}
-
-/** "60 customers at 25 bring in 2,000": a number of things, a price and what they come to. */
-function checkProducts(output: ReadText): Finding {
-  for (const match of [
-    ...output.raw.matchAll(
-      /\b(\d[\d,.]{0,9}) (?:\p{L}{3,14} ){1,2}(?:at|à|@|x|×) [$€£]?(\d[\d,.]{0,9})(?: (?:each|apiece|\p{L}{3,6}))?(?: still| would| will| only| then)? (?:bring in|make|makes|comes? to|cost|costs|give|gives|is|are|yield|total) [$€£]?(\d[\d,.]{0,12})/giu,
-    ),
-  ].slice(0, 20)) {
-    const [count, price, total] = match.slice(1).map((part) => readNumbers(part)[0])
-    if (
-      count &&
-      price &&
-      total &&
-      !standsFor(total, count.values[0]! * price.values[0]!) &&
-      !/^\s?(?:%|per\b)/.test(output.raw.slice(match.index + match[0].length, match.index + match[0].length + 5))
-    )
-      return failed(`${count.text} at ${price.text} are not ${total.text}.`)
-  }
-  return notApplicable
-}
-
-/** "Blue is faster: 6.4 a day against 6.8 for Red": the comparison goes against its own figures. */
-function checkComparisons(output: ReadText): Finding {
-  const match =
-    /\bis (faster|higher|larger|bigger|more|better|cheaper|lower|smaller|slower|less)\b[^.:\n\d]{0,30}[:,(] ?[^.\d\n]{0,20}[$€£]?(\d[\d.,]{0,10})(?![\d%])[^.\n\d]{0,40}\b(?:against|versus|vs\.?|compared (?:with|to)|than)\b[^.\n\d]{0,20}[$€£]?(\d[\d.,]{0,10})/i.exec(
-      output.raw,
-    )
-  const [a, b] = match ? [readNumbers(match[2]!)[0]?.values[0], readNumbers(match[3]!)[0]?.values[0]] : []
-  if (!match || a === undefined || b === undefined || a === b) return notApplicable
-  const word = match[1]!.toLowerCase()
-  // Faster may be more a day or fewer seconds; better may be either.
-  if (
-    /^(?:better|slower)$/.test(word) ||
-    (word === 'faster' && !/\b(?:per|a|an) (?:day|hour|minute|week)\b/i.test(output.raw))
-  )
-    return notApplicable
-  return /^(?:cheaper|lower|smaller|less)$/.test(word) === a < b
-    ? passed
-    : failed('The comparison goes against its own figures.')
-}
-
-/** "`17 // 5` is 3.4": the value of an expression in code. */
-function checkCodeClaims(task: ReadTask, output: ReadText): Finding {
-  if (!task.agentId.startsWith('coder') || !/\bpython\b/i.test(task.full.raw)) return notApplicable
-  for (const [, expression, digits] of [
-    ...output.raw.matchAll(
-      /`(-?\d[\d\s+*/%().-]{2,40})`? (?:is|gives|=|==|returns|evaluates to|→|->) `?(-?\d{1,12}(?:\.\d{1,8})?)/g,
-    ),
-  ].slice(0, 20)) {
-    const value = evaluateCode(`\`${expression}\``)
-    if (value !== undefined && Math.abs(Number(value) - Number(digits)) > 1e-3 * Math.max(1, Math.abs(Number(value))))
-      return failed(`${expression!.trim()} is not ${digits}.`)
-  }
-  return notApplicable
 }

@@ -1,6 +1,5 @@
-import { checkCodeFaults } from './code-faults.ts'
-import { combine, doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { checkLabels } from './source-facts.ts'
+import { checkCodeFaults, codeOfAnswer } from './code-faults.ts'
+import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
 import { cutLinesAt, plainText, type ReadText, splitFences, wordsOf } from './text.ts'
 
@@ -44,25 +43,16 @@ export function blocksToParse(task: ReadTask, output: ReadText): CodeBlock[] {
 export const checkCode = (task: ReadTask, output: ReadText): Finding =>
   combine([
     checkIndentation(output),
-    task.code ? checkDefect(task, output) : doubt(checkDefect(task, output)),
+    checkDefect(task, output),
     checkColumns(task, output),
     checkUnchanged(task, output),
     checkSpelling(task, output),
-    doubt(checkCodeFaults(task, output)),
+    checkCodeFaults(task, output),
   ])
 
-/** What the task asks of code by name: settings, tests, no imports, rows, a schedule, an expression. */
+/** What the task asks of code by name: the number and the order of rows, a schedule. */
 export const checkCodeRequest = (task: ReadTask, output: ReadText): Finding =>
-  combine([
-    checkCodeFacts(task, output),
-    checkTestCount(task, output),
-    checkImports(task, output),
-    checkLimit(task, output),
-    checkCron(task, output),
-    checkPattern(task, output),
-    checkDirection(task, output),
-    task.agentId.startsWith('coder') ? checkLabels(task, output) : notApplicable,
-  ])
+  combine([checkLimit(task, output), checkCron(task, output), checkDirection(task, output)])
 
 /** Python's own rule: a line that opens a block ends with a colon. */
 function checkIndentation(output: ReadText): Finding {
@@ -102,12 +92,16 @@ const DEFECTS: readonly Defect[] = [
       ),
   },
   {
+    named: /\b(?:reads?|writes?|goes|runs) past (?:the|its) (?:end|array|buffer)\b|\bbuffer overflow\b/i,
+    isGone: (code) => !/\bfor ?\([^)\n]{0,60}<=\s?\w{1,40};/.test(code),
+  },
+  {
     named:
       /\b(?:missing await|forgot(?:ten)? (?:to )?await|without await|returns? a promise|promise \{|unresolved promise|await is missing)\b/i,
     isGone: (code) => /\bawait\b|\.then\(/.test(code),
   },
   {
-    named: /\b(?:sql injection|concatenat\w{1,4}|string[- ]built quer\w{1,3}|injectable)\b/i,
+    named: /\b(?:sql injection|string[- ]built quer\w{1,3}|injectable)\b/i,
     isGone: (code) =>
       /\?|\$\d|%s|:\w{2,}|@\w{2,}|prepare|parameter/i.test(code) &&
       !/(?:select|insert|update|delete)\b.{0,200}(?:["'`]\s?[+.]\s?\w|\$\{|" ?% ?\w|f["'])/i.test(
@@ -125,7 +119,7 @@ const DEFECTS: readonly Defect[] = [
     isGone: (code) => GUARD.test(code) || /\bbreak\b|\+\+|\+= ?1|-= ?1|--|\bfor\b/.test(code),
   },
   {
-    named: /\b(?:not closed|never closed|file handle|resource leak|leaks? (?:the )?(?:file|connection|handle))\b/i,
+    named: /\b(?:not closed|never closed|file handles?|resource leak|leaks? (?:the )?(?:file|connection|handle)s?)\b/i,
     isGone: (code) => /\bwith\b|\.close\(|\busing\b|\bdefer\b|finally/.test(code),
   },
   {
@@ -134,7 +128,10 @@ const DEFECTS: readonly Defect[] = [
   },
   {
     named: /\bunsupported operand type|\bcan only concatenate str|\bcannot concatenate\b/i,
-    isGone: (code) => /\b(?:int|float|Decimal|str|number|Number|parseFloat|parseInt)\(|\bf["']|\.format\(/.test(code),
+    isGone: (code) =>
+      /\b(?:int|float|Decimal|str|number|Number|parseFloat|parseInt)\(|\bf["']|\.format\(|print\([^)\n]{1,80},/.test(
+        code,
+      ),
   },
   {
     named: /\b(?:file ?names?|paths?|names?)\b.{0,30}\bspaces?\b|\bspaces? in (?:the )?(?:file ?)?names?\b/i,
@@ -146,20 +143,24 @@ const DEFECTS: readonly Defect[] = [
   },
 ]
 
+const ASKS_FIX =
+  /\binstead of (?:raising|throwing|crashing|failing)\b|\b(?:must|should) (?:become|not (?:crash|fail|throw|raise))\b/i
+const SHELL = /;\s?do\b|;\s?then\b/
+
 function checkDefect(task: ReadTask, output: ReadText): Finding {
-  if (!task.code || !task.is.fix) return notApplicable
+  const given = task.code || (SHELL.test(task.full.raw) ? task.full.raw : '')
+  if (!given || !(task.is.fix || ASKS_FIX.test(task.full.raw))) return notApplicable
+  const code = withoutComments(codeOfAnswer(output).replaceAll(/"""[^"]{0,600}"""/g, ''))
+  if (!code.trim()) return notApplicable
   const defects = DEFECTS.filter(({ named }) => named.test(task.full.raw))
-  const { blocks } = splitFences(output.raw)
-  if (blocks.length === 0) return notApplicable
-  const code = blocks.map((block) => block.code).join('\n')
   const isLoopKept =
     /\b(?:never|not|misses|skips|without)\b.{0,24}\bthe last\b|\bthe last \w{1,12} (?:is )?(?:missing|never|skipped)\b|\bone (?:too few|short)\b|\binclude the (?:end|last|upper|final)\b/i.test(
       task.full.raw,
     ) &&
-    loopsOf(task.code).length > 0 &&
-    loopsOf(task.code).every((loop) => loopsOf(code).includes(loop)) &&
+    loopsOf(given).length > 0 &&
+    loopsOf(given).every((loop) => loopsOf(code).includes(loop)) &&
     !/\[-1\]|\+ ?1|<=/.test(code)
-  return isLoopKept || defects.some((defect) => !defect.isGone(withoutComments(code)))
+  return isLoopKept || defects.some((defect) => !defect.isGone(code))
     ? failed('The defect that the task names is still in the code.')
     : passed
 }
@@ -251,7 +252,7 @@ function checkColumns(task: ReadTask, output: ReadText): Finding {
 function namedColumns(task: ReadTask): Set<string> {
   const names = new Set<string>()
   const text = task.full.raw
-  if (!/\bsql\b|\bquery\b|\bselect\b|\btables?\b|\bschema\b/i.test(text)) return names
+  if (!/sql\b|\bquery\b|\bselect\b|\btables?\b|\bschema\b/i.test(text)) return names
   for (const match of text.matchAll(/\b([a-z_]\w{1,40})\s?\(([a-z_][\w\s,."']{2,600})\)/gi)) {
     const columns = match[2]!
       .split(',')
@@ -301,60 +302,7 @@ const codeOf = (output: ReadText) => {
   return blocks.length > 0 ? blocks.map((block) => block.code).join('\n') : output.raw
 }
 
-/** Ports, versions, files and paths that a configuration was to have. */
-function checkCodeFacts(task: ReadTask, output: ReadText): Finding {
-  if (
-    !task.agentId.startsWith('coder') ||
-    !/\b(?:dockerfile|docker|compose|systemd|unit|\.env|env file|config|nginx|yaml|makefile|workflow|action|service)\b/i.test(
-      task.request,
-    )
-  )
-    return notApplicable
-  if (/\b(?:explain|what|why|fix|wrong|convert)\b/i.test(task.request)) return notApplicable
-  const facts = new Set([
-    ...(task.request.match(/\b\d{4,5}\b|\b\d{1,2}\.\d{1,2}\b/g) ?? []),
-    ...(task.request.match(/\b[\w-]{1,40}\.(?:py|js|ts|txt|sh|json|jar|rb|go|toml|internal|conf)\b/g) ?? []),
-    ...(task.request.match(/(?<![\w])\/[\w/-]{3,60}/g) ?? []),
-  ])
-  if (facts.size < 3) return notApplicable
-  const missing = [...facts].filter((fact) => !output.raw.includes(fact))
-  return missing.length * 2 >= facts.size
-    ? failed(`${facts.size - missing.length} of the ${facts.size} settings that the task gives are in it.`)
-    : passed
-}
-
 const COUNTS: Readonly<Record<string, number>> = { two: 2, three: 3, four: 4, five: 5, six: 6, seven: 7, eight: 8 }
-
-/** "Write four unit tests": at least as many tests or assertions. */
-function checkTestCount(task: ReadTask, output: ReadText): Finding {
-  const requestedCount =
-    /\b(two|three|four|five|six|seven|eight|[2-9]) (?:\w{1,12} ){0,2}(?:tests?|test cases|cases|assertions)\b/i.exec(
-      task.request,
-    )?.[1]
-  if (!requestedCount || !/\btests?\b/i.test(task.request) || !task.agentId.startsWith('coder')) return notApplicable
-  const code = codeOf(output)
-  const tests =
-    code.match(/\bdef test_?\w{0,60}|\b(?:it|test)\(|@Test\b|\bfunc Test\w{1,60}|#\[test\]|\[Fact\]/g)?.length ?? 0
-  const cases = code.match(/\bassert\w{0,30}|\bexpect\(|^[ \t]{2,20}[([{].{1,80}[)\]}],?$/gm)?.length ?? 0
-  return tests + cases === 0 ||
-    Math.max(tests, cases) >= (COUNTS[requestedCount.toLowerCase()] ?? Number(requestedCount))
-    ? passed
-    : failed('There are fewer tests than were asked for.')
-}
-
-function checkImports(task: ReadTask, output: ReadText): Finding {
-  if (
-    !/\b(?:no|without(?: any)?) (?:imports?|libraries|dependencies|external (?:libraries|modules|packages))\b/i.test(
-      task.request,
-    )
-  )
-    return notApplicable
-  const isStrict = /\bimports?\b/i.test(task.request)
-  return isStrict &&
-    /^[ \t]{0,20}(?:import\s|from\s\w{1,40}\simport\b|#include|using\s\w)|\brequire\(/m.test(codeOf(output))
-    ? failed('It imports something, and nothing was to be imported.')
-    : passed
-}
 
 /** "The 5 fastest runs": LIMIT 5. */
 function checkLimit(task: ReadTask, output: ReadText): Finding {
@@ -436,43 +384,12 @@ function checkDirection(task: ReadTask, output: ReadText): Finding {
     /\b(?:lowest|smallest|fewest|least|cheapest|oldest|earliest)\b/i.test(text),
   ]
   const order = /\border\s{1,4}by\s{1,4}([^;)]{1,120}?)\blimit\b/i.exec(codeOf(output).replace(/\s+/g, ' '))?.[1]
-  if (!order || wantsMost === wantsLeast || order.includes(',') || !/\bsql\b|\bquery\b|\btable\b/i.test(task.full.raw))
+  if (
+    !order ||
+    wantsMost === wantsLeast ||
+    order.includes(',') ||
+    !/sql\b|\bquery\b|\btable\b|\bselect\b|\bschema\b/i.test(task.full.raw)
+  )
     return notApplicable
   return /\bdesc\b/i.test(order) === wantsMost ? passed : failed('The query takes the rows from the other end.')
-}
-
-/** A regular expression whose brackets do not match. */
-function checkPattern(task: ReadTask, output: ReadText): Finding {
-  if (!/\bregex\w{0,3}|\bregular expression\b/i.test(task.request) || !task.agentId.startsWith('coder'))
-    return notApplicable
-  if (/\b(?:expli\w{1,5}|what|why|mean|erklär\w{0,3})\b/i.test(task.request)) return notApplicable
-  const pattern = /(?<!`)`\/?([^`\n]{4,300})`/.exec(output.raw)?.[1]
-  if (!pattern || !/[\\[\](){}^$+*]/.test(pattern)) return notApplicable
-  let [depth, isClass] = [0, false]
-  for (let i = 0; i < pattern.length; i++) {
-    const character = pattern[i]!
-    if (character === '\\') i++
-    else if (isClass) isClass = character !== ']'
-    else if (character === '[') isClass = true
-    else if (character === '(') depth++
-    else if (character === ')') depth--
-    if (depth < 0) break
-  }
-  if (depth !== 0 || isClass) return failed('The brackets of the expression do not match.')
-  return matchesExample(task.request, pattern) ? passed : failed('The expression does not match the example given.')
-}
-
-/** "Plates like AB-1234": the expression matches the example. Only short expressions without repeated groups are tried. */
-function matchesExample(request: string, pattern: string): boolean {
-  const example =
-    /\b(?:like|such as|e\.g\.|for example) ["'`]?([\p{L}\d#][\p{L}\d:./@#-]{2,11})["'`]?(?=[,)(.]|$| \()/iu
-      .exec(request)?.[1]
-      ?.replace(/[.,]$/, '')
-  const source = pattern.replace(/^\/|\/[gimsuy]{0,6}$/g, '')
-  if (!example || !/\d|[^\p{L}]/u.test(example) || source.length > 80 || /\)[*+{]|\(\?<?[=!]/.test(source)) return true
-  try {
-    return new RegExp(source, 'iu').test(example) || new RegExp(source, 'i').test(example)
-  } catch {
-    return true
-  }
 }

@@ -13,13 +13,8 @@ export function checkListOperations(task: ReadTask, output: ReadText): Finding {
   const isUnique = /\bduplicat\w{1,5}\b|\bunique\b|\brepeats\b/i.test(request)
   const items = isUnique && SORTS.test(request) ? [...new Set(list.items)] : list.items
   if (items.length < 3 || items.length > MAX_ITEMS) return notApplicable
-  if (/\binitials\b/i.test(request)) return checkInitials(items, output)
   if (/\b(?:alphabeti\w{1,8}|a-z|a to z|z-a|z to a|alphabetisch)\b/i.test(request) && SORTS.test(request))
     return checkAlphabet(request, items, output)
-  if (/\b(?:upper ?case|capital letters|capitals|all caps|gro(?:ß|ss)buchstaben)\b/i.test(request))
-    return items.every((item) => output.raw.includes(item.toUpperCase()))
-      ? passed
-      : failed('An item of the list is not there in capitals.')
   if (
     /\b(?:remove|drop|without|delete)\b.{0,20}\b(?:duplicates?|repeats)\b|\bdedup\w{0,10}\b|\bunique\b/i.test(request)
   )
@@ -45,18 +40,6 @@ function readList(text: string): { request: string; items: string[] } {
   if (rest.length > 0 || !inLine) return { request: text, items: [] }
   const items = inLine.split(/[,;]/).map(clean).filter(Boolean)
   return { request: first.slice(0, colon), items: items.every((item) => item.length <= 40) ? items : [] }
-}
-
-function checkInitials(items: readonly string[], output: ReadText): Finding {
-  const expected = items.map((item) =>
-    item
-      .split(/\s+/)
-      .map((word) => word[0]!.toUpperCase())
-      .join(''),
-  )
-  if (expected.some((initials) => initials.length < 2)) return notApplicable
-  const letters = output.raw.toUpperCase().replace(/[^\p{L}\s,;|-]/gu, '')
-  return isInOrderIn(letters, expected) ? passed : failed('The initials are not those of the names in their order.')
 }
 
 function checkAlphabet(request: string, items: readonly string[], output: ReadText): Finding {
@@ -95,20 +78,4 @@ function isInOrderIn(text: string, items: readonly string[]): boolean {
     at = next + item.length
   }
   return true
-}
-
-/** "Count the records with level ERROR: [...]": how often a value stands in a list. */
-export function checkOccurrences(task: ReadTask, output: ReadText): Finding {
-  const text = task.full.raw.slice(0, 3_000)
-  const target =
-    /\b(?:[Cc]ount|[Hh]ow many|[Hh]ow often)\b[^:\n[]{0,60}?["“'`]?\b([A-Z][A-Z_]{2,20}|[a-z_]{3,20}(?=["”'`]))\b/.exec(
-      text,
-    )?.[1]
-  const list = text.indexOf('[') >= 0 ? text.slice(text.indexOf('[')) : ''
-  if (!target || !list) return notApplicable
-  const items = list.split(/[,[\]]/).map((item) => item.replace(/["'`\s]/g, ''))
-  const count = items.filter((item) => item === target).length
-  if (count === 0 || items.length > 400) return notApplicable
-  const numbers: readonly string[] = output.raw.match(/\b\d{1,4}\b/g) ?? []
-  return numbers.length === 0 || numbers.includes(String(count)) ? passed : failed('The count is not right.')
 }

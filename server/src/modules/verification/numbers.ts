@@ -1,4 +1,5 @@
 import { spendSteps } from '../../platform/step-budget.ts'
+import { cached } from './text-cache.ts'
 
 /** A number as it stands in a text. "1,025" and "2.000" can be read in two ways, so there may be two values. */
 export type TextNumber = {
@@ -115,7 +116,12 @@ export const numberOfWord = (word: string): number | undefined =>
   Object.hasOwn(NUMBER_WORDS, word) ? NUMBER_WORDS[word] : undefined
 
 /** The numbers of a text in their order; with `words`, those that are written out too. */
-export function readNumbers(text: string, { words = false } = {}): TextNumber[] {
+export const readNumbers = (text: string, { words = false } = {}): readonly TextNumber[] =>
+  words
+    ? cached('numbers and words', text, (part) => findNumbers(part, true))
+    : cached('numbers', text, (part) => findNumbers(part, false))
+
+function findNumbers(text: string, words: boolean): readonly TextNumber[] {
   spendSteps(text.length * 2)
   const numbers: TextNumber[] = []
   for (const { digits, start } of [...text.matchAll(DIGITS)].flatMap(separateFigures)) {

@@ -100,34 +100,6 @@ function placeOf(text: string, label: string): number {
   return -1
 }
 
-/** "Rank by value/effort: A value 8 effort 2; B …": the quotient of the two figures decides. */
-export function checkRatioOrder(task: ReadTask, output: ReadText): Finding {
-  const request = task.full.raw.slice(0, 800)
-  const ratio = /\bby (\w{1,15}) ?(?:\/|per|divided by|to) ?(\w{1,15})/i.exec(request)
-  if (!ratio || !/\b(?:rank|sort|order)\b/i.test(request)) return notApplicable
-  const items = [
-    ...request.matchAll(
-      /\b([A-Z][\w-]{0,15})\b[:\s]{1,2}(?:([a-z]{1,12})\s)?(\d{1,8}(?:\.\d{1,4})?)\s?(?:\/|,|\s)\s?(?:[a-z]{1,12}\s)?(\d{1,8}(?:\.\d{1,4})?)/g,
-    ),
-  ].slice(0, 20)
-  if (items.length < 3) return notApplicable
-  const text = output.raw.toLowerCase()
-  const placed = items
-    // "Cost 10, gain 25" by gain per cost: the second figure over the first.
-    .map(([, label, field, a, b]) => ({
-      at: placeOf(text, label!.toLowerCase()),
-      value: field === ratio[2]!.toLowerCase() ? Number(b) / Number(a) : Number(a) / Number(b),
-    }))
-    .filter(({ at }) => at >= 0)
-    .sort((a, b) => a.at - b.at)
-  if (placed.length < items.length) return notApplicable
-  const isSorted = placed.every(({ value }, i) => i === 0 || value <= placed[i - 1]!.value + 1e-9)
-  const isReversed = placed.every(({ value }, i) => i === 0 || value >= placed[i - 1]!.value - 1e-9)
-  return isSorted || (isReversed && !/best first|highest first/i.test(request))
-    ? passed
-    : failed('It is not in the order asked for.')
-}
-
 /** "Which vendor is cheapest?": the label of the smallest figure has to be named, and first among the labels of a short answer. */
 export function checkExtremes(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 1_500)

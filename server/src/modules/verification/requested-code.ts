@@ -1,3 +1,4 @@
+import { codeOfAnswer } from './code-faults.ts'
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
 import { clip, type ReadText, splitFences } from './text.ts'
@@ -20,6 +21,13 @@ const CODE_LANGUAGES: Readonly<Record<string, RegExp>> = {
   html: /\bhtml\b/i,
   css: /\bcss\b/i,
   yaml: /\byaml\b/i,
+  lua: /\blua\b/i,
+  perl: /\bperl\b/i,
+  dart: /\bdart\b/i,
+  scala: /\bscala\b/i,
+  elixir: /\belixir\b/i,
+  haskell: /\bhaskell\b/i,
+  powershell: /\bpowershell\b/i,
 }
 const TAGS: Readonly<Record<string, string>> = {
   py: 'python',
@@ -51,7 +59,9 @@ export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
   const requestedLanguages = Object.entries(CODE_LANGUAGES)
     .filter(([, pattern]) => pattern.test(task.request))
     .map(([name]) => name)
-  const { blocks } = splitFences(output.raw)
+  const fenced = splitFences(output.raw).blocks
+  const bare = fenced.length === 0 ? codeOfAnswer(output) : ''
+  const blocks = bare ? [{ language: '', code: bare }] : fenced
   if (requestedLanguages.length !== 1 || blocks.length === 0) return notApplicable
   const isKin = (a: string, b: string) =>
     a === b ||
@@ -82,18 +92,6 @@ const guessCodeLanguage = (code: string): string | undefined =>
           : /^[ \t]{0,40}select\b/im.test(code)
             ? 'sql'
             : undefined
-
-/** A function that is to be recursive calls itself. */
-export function checkRecursion(task: ReadTask, output: ReadText): Finding {
-  const { blocks } = splitFences(output.raw)
-  if (!/\brecursive(?:ly)?\b|\busing recursion\b/i.test(task.request) || blocks.length === 0) return notApplicable
-  const code = blocks.map((block) => block.code).join('\n')
-  const name = /\b(?:def|function|func|fn|const|let)\s+(?:\([^)]{0,60}\)\s*)?([A-Za-z_]\w{0,60})/.exec(code)?.[1]
-  if (!name || /\bwith\s+recursive\b/i.test(code)) return notApplicable
-  return code.split(`${name}(`).length > 2 || (code.includes(`${name} =`) && code.includes(`${name}(`))
-    ? passed
-    : failed('The function does not call itself.')
-}
 
 /** The function or class that the task gives a name is in the code under that name. */
 export function checkNamed(task: ReadTask, output: ReadText): Finding {

@@ -1,4 +1,4 @@
-import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
 import { clip, type ReadText, sentencesOf, splitFences } from './text.ts'
 
@@ -16,7 +16,11 @@ export function requestsJson(request: string): boolean {
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|give|(?:respond|reply|answer) with)(?: \w{1,20}){0,3} json\b/.test(
       request,
     ) ||
-    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| with\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?)\n]|$)|\b(?:valid )?json only\b|\bonly (?:valid )?json\b/.test(
+    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| with\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?){[\n]|$)|\b(?:valid )?json only\b|\bonly (?:valid )?json\b/.test(
+      request,
+    ) ||
+    // "JSON object with …" at the start of a clause, "must be valid JSON".
+    /(?:^|[.!?;\n]\s{0,3})(?:valid )?json(?: object| array| only| please| with| for|,|:)|\b(?:answer|reply|output|response|it|result) (?:must|has to|should) be (?:valid |a |one |in )?json\b/.test(
       request,
     )
   )
@@ -33,35 +37,51 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   } catch {
     return failed('JSON was asked for and the output does not parse.')
   }
-  const keys = requestedKeys(/json/i.test(task.request) ? task.request : task.full.raw)
-  const missing = keys.filter((key) => !hasKey(value, key, 0))
-  if (missing.length === 0) return passed
-  const fault = failed(`The JSON has no key ${clip(missing[0]!, 30)}.`)
-  // Keys that are listed in prose stand among other words.
-  return isShape(task.full.raw, missing[0]!) ? fault : doubt(fault)
+  const missing = requestedKeys(/json/i.test(task.request) ? task.request : task.full.raw).find(
+    (key) => !hasKey(value, key, 0),
+  )
+  return missing === undefined ? passed : failed(`The JSON has no key ${clip(missing, 30)}.`)
 }
 
-/** The keys of `{"min":..,"max":..}` and of "with keys a, b and c". */
-const isShape = (task: string, key: string) => new RegExp(`["'\`]${key}["'\`]\\s?:`).test(task)
+const KEY =
+  /\s{0,3}["'`“]?([A-Za-z_][\w-]{0,40})["'`”]?\s{0,3}(?:\([^)\n]{0,80}\)|=\s?\w{1,20})?\s{0,3}(,\s{0,3}(?:and|und|et|y)\b|,|;|\+|&|\band\b|\bund\b|\bet\b|\by\b|\be\b)?/iy
+/** What may follow the last key of a list. */
+const AFTER_KEYS = /^\s{0,3}(?:$|[.:;?!)\n"“'`[{]|(?:from|for|of|per|where|with|only|aus|für|pour|de|para)\b)/i
 
+/** The keys of `{"min":..,"max":..}`, of `{"a","b"}` and `{a, b}`, and of "with keys a, b and c". */
 function requestedKeys(request: string): string[] {
-  const named = /\b(?:keys?|fields?|properties|schlüsseln?|clés|claves|campos)[: ]{1,3}(.{1,200})/i.exec(request)?.[1]
   // Data given before the request has keys of its own.
   const shape = request.slice(Math.max(0, request.toLowerCase().lastIndexOf('json')))
   const example = [...shape.matchAll(/["'`]([A-Za-z_][\w-]{0,40})["'`]\s?:/g)].map((match) => match[1]!)
   if (example.length > 0) return example.slice(0, 20)
-  if (!named) return []
-  const clause = named.split(/[.;\n]|\bfor\b|\bfrom\b|\bof\b|\bper\b|\bwhere\b|\bwith\b/i, 1)[0]!
-  const words = clause
-    .split(/,|\band\b|\bund\b|\bet\b|\by\b|\be\b|\s/i)
-    .map((word) => word.replace(/["'`(){}]/g, '').trim())
-    .filter(Boolean)
-  return words.length <= 12 && words.every((word) => /^[A-Za-z_][\w-]{0,40}$/.test(word)) ? words : []
+  const braces = /^json[^{\n]{0,40}\{([^{}:\n]{3,200})\}/i.exec(shape)?.[1]
+  if (braces) return readKeys(braces)
+  const named =
+    /\b(?:keys?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi)\b[: ]{1,3}(?:are |named |called )?(.{1,300})/is.exec(
+      request,
+    )?.[1]
+  return named ? readKeys(named) : []
 }
+
+/** Single words with marks between them; a word that begins a sentence of its own is no key. */
+function readKeys(text: string): string[] {
+  const keys: string[] = []
+  for (KEY.lastIndex = 0; keys.length < 20; ) {
+    const match = KEY.exec(text)
+    if (!match) break
+    const isListed = match[2] !== undefined
+    if (!isListed && !AFTER_KEYS.test(text.slice(match.index + match[0].length))) break
+    keys.push(match[1]!)
+    if (!isListed) break
+  }
+  return keys
+}
+
+const plainKey = (key: string) => key.toLowerCase().replace(/[^a-z\d]/g, '')
 
 function hasKey(value: unknown, key: string, depth: number): boolean {
   if (depth > 6 || value === null || typeof value !== 'object') return false
-  if (!Array.isArray(value) && Object.keys(value).some((name) => name.toLowerCase() === key.toLowerCase())) return true
+  if (!Array.isArray(value) && Object.keys(value).some((name) => plainKey(name) === plainKey(key))) return true
   return Object.values(value)
     .slice(0, 200)
     .some((child) => hasKey(child, key, depth + 1))
@@ -72,12 +92,12 @@ export const isTableRow = (line: string) => line.startsWith('|') || (line.match(
 export function checkTable(task: ReadTask, output: ReadText): Finding {
   const request = readRequest(task)
   const wants =
-    /\b(?:in|as|into|make|give|show|create|build|with) (?:me )?(?:an? )?(?:\w{1,20} ){0,2}table\b|^(?:\w{1,12} )?table (?:with|of|only|please)|\btable only\b|\btable,|\bals tabelle\b|\bin einer tabelle\b|\b(?:en|dans un|sous forme de) tableau\b|\b(?:en|una) tabla\b|\b(?:in|una) tabella\b|\b(?:em|numa) tabela\b/.test(
+    /\b(?:in|as|into|make|give|show|create|build|with) (?:me )?(?:an? )?(?:\w{1,20} ){0,2}table\b(?! of contents)|^(?:\w{1,12} )?table (?:with|of|only|please)|\btable only\b|\btable,|\bals tabelle\b|\bin einer tabelle\b|\b(?:en|dans un|sous forme de) tableau\b|\b(?:en|una) tabla\b|\b(?:in|una) tabella\b|\b(?:em|numa) tabela\b/.test(
       request,
     )
   if (
     !wants ||
-    /\b(?:create|alter|drop) table\b|\btable for\b|\btables?:/.test(request) ||
+    /\b(?:create|alter|drop) table\b|\btable for\b|\btables:|(?:^|[.\n]\s?)table:/.test(request) ||
     task.agentId.startsWith('coder')
   )
     return notApplicable
@@ -112,7 +132,7 @@ export function checkFormats(task: ReadTask, output: ReadText): Finding {
   const text = (blocks.length === 1 ? blocks[0]!.code : output.raw).trim()
   const lines = text.split('\n').filter((line) => line.trim())
   if (
-    /\bcsv only\b|\b(?:as|in|to|into) csv\b|\bcsv(?: format)?,? (?:with )?columns\b|\breturn (?:only )?csv\b/.test(
+    /\bcsv only(?=\s{0,3}(?:[.,;:!?\n]|$))|\b(?:as|in|to|into) csv\b|\bcsv(?: format)?,? (?:with )?columns\b|\breturn (?:only )?csv\b/.test(
       request,
     ) &&
     !task.agentId.startsWith('coder')
@@ -131,13 +151,6 @@ export function checkFormats(task: ReadTask, output: ReadText): Finding {
         : failed('YAML was asked for and the output is none.')
   if (/\b(?:as|in|to|into) xml\b|\bxml only\b/.test(request))
     return /^</.test(text) ? passed : failed('XML was asked for and the output is none.')
-  if (
-    /(?:^|[.!?:;,\n]|please|and)\s{0,3}(?:reply|answer|respond)(?: only)?(?: with| in)? json\b|\bonly json\b|\bjson\s?[{[]/.test(
-      request,
-    ) &&
-    !/^[[{]/.test(text)
-  )
-    return failed('JSON was asked for and the output is none.')
   return notApplicable
 }
 

@@ -29,6 +29,21 @@ const ORDERED = new RegExp(
 
 export type RequestedCount = { count: number; unit: Unit; bound: 'exactly' | 'most' | 'least' }
 
+const RANGE =
+  /(?<![\d.,])(\d{1,2}|\p{L}{2,6}) ?(?:-|–|to|or|bis|oder|à|ou|a|o) ?(\d{1,2}|\p{L}{2,6}) (sentence|satz|sätze|phrase|frase|frasi)/giu
+
+/** "2-3 sentences": two bounds. */
+const sentenceRanges = (request: string): RequestedCount[] =>
+  [...request.matchAll(RANGE)].slice(0, 1).flatMap(([, low, high]) => {
+    const [min, max] = [readCount(low!), readCount(high!)]
+    return min === undefined || max === undefined || min >= max
+      ? []
+      : [
+          { count: min, unit: 'sentences', bound: 'least' } as const,
+          { count: max, unit: 'sentences', bound: 'most' } as const,
+        ]
+  })
+
 /** "exactly 5 one-liners", "three bullets", "List five energy sources", "in two sentences". */
 export function requestedCounts(task: ReadTask): RequestedCount[] {
   const request = task.request.toLowerCase().replaceAll('’', "'")
@@ -45,6 +60,11 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
     const unit = compound ? UNIT_OF.get(compound[2]!) : unitAfter(request, tokens, index)
     const isOrdered = ORDERED.test(before)
+    // "5 words that rhyme" are items of a list.
+    if (unit === 'words' && isOrdered && WORD_LIST.test(request.slice(start + text.length))) {
+      counts.push({ count, unit: 'items', bound: 'exactly' })
+      return
+    }
     if (unit === 'words' || !isOrdered) {
       if (!compound || unit === 'words') return
     }
@@ -70,6 +90,7 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     if (unit) counts.push({ count, unit, bound })
     else if (isListing(before, after)) counts.push({ count, unit: 'items', bound })
   })
+  if (counts.length === 0) counts.push(...sentenceRanges(request))
   if (counts.length === 0) {
     if (/\bhaiku\b(?!s)/.test(request) && !/\bhaikus\b/.test(request))
       counts.push({ count: 3, unit: 'lines', bound: 'exactly' })
@@ -77,6 +98,9 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
   }
   return counts
 }
+
+const WORD_LIST =
+  /^ (?:\p{L}{3,12} )?words? (?:that|which|rhyming|meaning|starting|beginning|ending|for|related|to do with)\b/u
 
 const readCount = (text: string): number | undefined =>
   /^\d{1,3}$/.test(text)
@@ -144,7 +168,12 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
 const PLAIN_ORDER =
   /\b(?:list|give(?: me| us)?|name|write|suggest|provide|propose|exactly|genau|nenne(?: mir)?|liste|donne(?:-moi)?|cite|dame|enumera|elenca|scrivi)\s(?:exactly\s|genau\s|exactement\s)?(?:the\s)?(?:top\s)?(?:\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|sechs|deux|trois|quatre|cinq|dos|tres|cuatro|cinco|due|tre|quattro|cinque)\b/i
 
-const isPlainOrder = (task: ReadTask, output: ReadText) => PLAIN_ORDER.test(task.request) && output.lines.length >= 2
+/** "3 puns on wood" at the start of the task. */
+const OPENING_ORDER =
+  /^\W{0,3}(?:please )?(?:exactly )?(?:[2-9]|[1-4]\d|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|deux|trois|quatre|cinq|dos|tres|cuatro|cinco) (?:\p{L}{2,12} ){0,2}(?:puns?|jokes?|ideas?|tips?|names?|titles?|headlines?|taglines?|slogans?|reasons?|questions?|bullets?|bullet points|one-liners?|examples?|synonyms?|subject lines?|facts?|captions?|hashtags?|witze|ideen|tipps|titel|idées|titres|ideas|consejos)\b/iu
+
+const isPlainOrder = (task: ReadTask, output: ReadText) =>
+  (PLAIN_ORDER.test(task.request) || OPENING_ORDER.test(task.request)) && output.lines.length >= 2
 
 /** Lines of code are no items. */
 const hasCode = (task: ReadTask, output: ReadText) =>
@@ -177,7 +206,9 @@ function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText
     const all = sentencesOf(prose)
     const sentences = all.filter((sentence) => wordsOf(sentence).length > 3 && !/[,:]$/.test(sentence))
     const low = sentences.filter((sentence) => /[.!?。！？…]["”’)]*$/u.test(sentence)).length
-    if ([low, sentences.length, all.length].some(fits)) return undefined
+    // A question in quotation marks ends no sentence.
+    const openings = all.filter((sentence) => !/^\p{Ll}/u.test(sentence)).length
+    if ([low, sentences.length, all.length, openings].some(fits)) return undefined
     // Short sentences are sentences where there are no others.
     const counts = [low, sentences.length, ...(sentences.length === 0 ? [all.length] : [])]
     return Math.min(...counts.map((value) => Math.abs(value - count))) > (count > 4 ? 1 : 0)
@@ -247,14 +278,14 @@ type Bounds = { min: number; max: number; unit: 'words' | 'characters'; text: st
 export function requestedLengths(request: string): Bounds[] {
   const text = request.toLowerCase()
   const WORDS =
-    '(?:words?|wörtern?|worte?n?|mots|palabras|parole|palavras|woorden|characters?|chars?|zeichen|caractères|caracteres|caratteri|tekens)'
+    '(?:words?|wörtern?|worte?n?|mots|palabras|parole|palavras|woorden|słów|characters?|chars?|zeichen|caractères|caracteres|caratteri|tekens|znaków)'
   const bounds: Bounds[] = []
   const push = (min: number, max: number, unitText: string, raw: string) =>
-    bounds.push({ min, max, unit: /^(?:char|zeich|cara|tek)/.test(unitText) ? 'characters' : 'words', text: raw })
+    bounds.push({ min, max, unit: /^(?:char|zeich|cara|tek|znak)/.test(unitText) ? 'characters' : 'words', text: raw })
   const number = '(\\d{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|fifty)'
   const countOf = (word: string) => (/^\d/.test(word) ? Number(word) : (numberOfWord(word) ?? Number.NaN))
   for (const [raw, low, high, unit] of text.matchAll(
-    new RegExp(`(\\d{1,5}) ?(?:-|–|to|bis|à|a) ?(\\d{1,5})[ -](${WORDS})`, 'g'),
+    new RegExp(`(\\d{1,5}) ?(?:-|–|to|and|und|et|y|bis|à|a) ?(\\d{1,5})[ -](${WORDS})`, 'g'),
   ))
     push(Number(low), Number(high), unit!, raw)
   if (bounds.length > 0) return bounds
@@ -262,25 +293,25 @@ export function requestedLengths(request: string): Bounds[] {
     .replaceAll(/<=? ?|≤ ?/g, ' at most ')
     .matchAll(
       new RegExp(
-        `\\b(under|below|within|at most|no more than|not more than|max\\.?|maximum|maximum of|up to|fewer than|less than|höchstens|maximal|unter|au plus|maximum de|como máximo|máximo|massimo|no máximo|maximaal|at least|minimum|mindestens|au moins|al menos|almeno|more than|exactly|genau|exactement|exactamente|about|around|roughly|approximately|approx\\.?|circa|ca\\.?|etwa|rund|environ|unas?|in|of|keep it to|limit:?)\\s${number}[ -](${WORDS})`,
+        `\\b(under|below|within|at most|no more than|not more than|no longer than|not exceed(?:ing)?|does not exceed|shorter than|max\\.?:?|maximum|maximum of|limit of|limited to|up to|no more than|fewer than|less than|höchstens|maximal|unter|au plus|maximum de|moins de|menos de|meno di|weniger als|nicht mehr als|pas plus de|no más de|non più di|como máximo|como máximo de|máximo|máximo de|massimo|al massimo|no máximo|até|maximaal|hooguit|minder dan|najwyżej|maksymalnie|do|at least|minimum|mindestens|au moins|al menos|almeno|more than|not less than|no fewer than|exactly|precisely|genau|exactement|exactamente|about|around|roughly|approximately|approx\\.?|circa|ca\\.?|etwa|rund|environ|unas?|in|of|keep it to|limit:?|limit is)\\s${number}[ -](${WORDS})`,
         'g',
       ),
     )) {
     const count = countOf(value!)
     if (
-      /^(?:under|below|within|at most|no more|not more|max|up to|fewer|less|höchstens|maximal|unter|au plus|como máximo|máximo|massimo|no máximo|maximaal|keep|limit)/.test(
+      /^(?:under|below|within|at most|no more|not more|no longer|not exceed|does not exceed|shorter|max|limit|up to|fewer|less|höchstens|maximal|unter|au plus|moins|menos|meno|weniger|nicht mehr|pas plus|no más|non più|como máximo|máximo|massimo|al massimo|no máximo|até|maximaal|hooguit|minder|najwyżej|maksymalnie|do$|keep)/.test(
         bound!,
       )
     )
       push(0, count, unit!, raw)
-    else if (/^(?:at least|min|mindestens|au moins|al menos|almeno|more than)/.test(bound!))
+    else if (/^(?:at least|min(?:imum)?$|mindestens|au moins|al menos|almeno|more than|not less|no fewer)/.test(bound!))
       push(count, Number.POSITIVE_INFINITY, unit!, raw)
-    else if (/^(?:exactly|genau|exactement|exactamente)/.test(bound!)) push(count, count, unit!, raw)
+    else if (/^(?:exactly|precisely|genau|exactement|exactamente)/.test(bound!)) push(count, count, unit!, raw)
     else push(count * 0.6, count * 1.5, unit!, raw)
   }
   if (bounds.length > 0) return bounds
   const maxAfter = new RegExp(
-    `${number}[ -](${WORDS})[ ,]{0,2}(?:max\\b|maximum|at most|or less|or fewer|tops|limit)`,
+    `${number}[ -](${WORDS})[ ,]{0,2}(?:max\\b|maximum|at most|or less|or fewer|tops|limit|oder weniger|ou moins|o menos|o meno|höchstens|maximal|como máximo|au maximum|al massimo)`,
   ).exec(text)
   if (maxAfter) push(0, countOf(maxAfter[1]!), maxAfter[2]!, maxAfter[0])
   else {
@@ -299,6 +330,12 @@ export function requestedLengths(request: string): Bounds[] {
   return bounds
 }
 
+/** The fewest words that somebody could count: a hyphen joins two, and a line with the subject is no part of the text. */
+function countWords(text: string): number {
+  const body = text.replace(/^\s{0,4}\**(?:subject|betreff|objet|asunto|oggetto|titel|title)\b[^\n]{0,200}\n/i, '')
+  return body.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+}
+
 export function checkLength(task: ReadTask, output: ReadText): Finding {
   if (
     (task.agentId.startsWith('coder') && !/\b(?:commit|subject|changelog)\b/i.test(task.request)) ||
@@ -313,16 +350,14 @@ export function checkLength(task: ReadTask, output: ReadText): Finding {
   const text = task.agentId.startsWith('coder')
     ? (output.lines.find((line) => !line.startsWith('```')) ?? '')
     : output.raw
-  const words = text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+  const words = countWords(text)
   const size = unit === 'words' ? words : text.trim().length
   // People count words differently, and a greeting and a title may be meant or not.
   const isEach = EACH.test(task.request)
   if (isEach) return checkEachLength(output, max, unit)
-  const slack = unit === 'words' ? Math.max(1, max * 0.15) : Math.max(2, max * 0.02)
   if (unit === 'words' && /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Thai}/u.test(output.raw)) return notApplicable
-  if (size > max + (min === max ? Math.max(1, max * 0.1) : slack))
-    return failed(`At most ${Math.round(max)} ${unit} were asked for and there are ${size}.`)
-  if (size < min - Math.max(1, min * 0.15))
+  if (size > max) return failed(`At most ${Math.round(max)} ${unit} were asked for and there are ${size}.`)
+  if (size < min - (min === max ? 0 : Math.max(1, min * 0.05)))
     return failed(`At least ${Math.round(min)} ${unit} were asked for and there are ${size}.`)
   return passed
 }

@@ -1,12 +1,12 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { clip, plainText, quotedPassages, type ReadText, sentencesOf, wordsOf } from './text.ts'
+import { clip, plainText, quotedPassages, type ReadText } from './text.ts'
 
 /** Codes, figures and quoted words after "must mention", "include", "contain". */
 export function checkWanted(task: ReadTask, output: ReadText): Finding {
   const clause =
-    /\b(?:must (?:mention|contain|include|have|say|use)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:words?|phrase|code|sentence|hashtag)|mention(?: that)?|use the words?|contain(?:s|ing)? the (?:words?|phrase)|with the (?:words?|phrase)|using the (?:words?|phrase)|muss (?:enthalten|erwähnen)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
+    /\b(?:must (?:mention|contain|include|have|say|use|give|name|state|quote)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:phrase|code|sentence|hashtag)|mention(?: that)?|use(?= the words?)|contain(?:s|ing)?(?= the word)|contain(?:s|ing)? the phrase|with(?= the word)|using(?= the word)|include(?= the word)|with the phrase|using the phrase|(?:muss|soll|müssen)\b[^.:\n]{0,40}\b(?:enthalten|erwähnen|nennen|vorkommen)|do(?:it|ivent) (?:contenir|mentionner|inclure)|debe (?:incluir|mencionar|contener)|deve (?:contenere|menzionare|includere|conter|mencionar|incluir)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
       task.full.raw.slice(0, 6_000),
     )?.[1]
   const before = WANTED_BEFORE.exec(task.full.raw.slice(0, 6_000))?.[1]
@@ -25,8 +25,17 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
     )
   )
     return before || code ? passed : notApplicable
-  const part = clause.split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
+  const part = clause
+    .split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
+    // "…, max 40 words" is a limit, not something to mention.
+    .replaceAll(
+      /(?:\b(?:max\.?|maximum|at most|under|up to|exactly|about|in|within|no more than) )?\d{1,5}(?:\s?[-–]\s?\d{1,5})?[ -](?:words?|characters?|chars|sentences?|lines?|paragraphs?)\b/gi,
+      ' ',
+    )
+  // "The word comma": one word without quotation marks.
+  const bare = /^(?:the )?word ([\p{L}-]{3,30})(?=\s|[.,;!?]|$)/iu.exec(part.trim())?.[1]
   const requirements = [
+    ...(bare ? [bare] : []),
     ...quotedPassages(part, 80).map((quote) => quote.text),
     ...(part.match(/\b(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9-]{4,20}\b/g) ?? []),
     ...(part.match(/#[\p{L}\d_]{2,40}/gu) ?? []),
@@ -82,6 +91,9 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
     if (word && ` ${plainText(output.raw)} `.includes(` ${word} `))
       findings.push(failed(`It uses ${clip(text, 30)}, which the task forbids.`))
   }
+  for (const word of forbiddenWords(request))
+    if (new RegExp(`(?<![\\p{L}\\d])${word}(?:s|es)?(?![\\p{L}\\d])`, 'iu').test(output.raw))
+      findings.push(failed(`It uses ${clip(word, 30)}, which the task forbids.`))
   const letter = /\bwithout (?:using )?the letter ["'“]?(\p{L})\b/iu.exec(request)?.[1]
   if (letter)
     findings.push(
@@ -120,67 +132,19 @@ export function checkAcrostic(task: ReadTask, output: ReadText): Finding {
   return initials.includes(word.toLowerCase()) ? passed : failed('Its lines do not begin with the letters of the word.')
 }
 
-/** A text that was to be put in another way comes back as it was. */
-export function checkRewritten(task: ReadTask, output: ReadText): Finding {
-  if (
-    !/\b(?:rewrite|rephrase|reword|paraphrase|simplify|past tense|future tense|passive|active voice|more (?:formal|polite|casual|friendly)\w{0,2}|shorten)\b/i.test(
-      task.request,
-    ) ||
-    wordsOf(task.material).length < 5 ||
-    /\b(?:if (?:needed|necessary)|where needed)\b/i.test(task.request)
-  )
-    return notApplicable
-  return plainText(output.raw) === plainText(task.material)
-    ? failed('The text is the one that was to be put in another way.')
-    : passed
+const FORBIDS =
+  /\b(?:(?:do not|don't|never|must not|mustn't|may not|should not|shouldn't|none (?:of them )?may|nobody may) (?:mention|use the words?|say the words?|contain the words?)|without (?:mentioning|using the words?|saying the words?|the words?)|avoid (?:mentioning|the words?))[: ]{1,2}([^.;:!?\n"“'‘(]{3,60})/gi
+
+/** "Do not mention milk or mice": words without quotation marks, one or two for each thing. */
+function forbiddenWords(request: string): string[] {
+  return [...request.matchAll(FORBIDS)].slice(0, 4).flatMap(([, clause]) => {
+    const items = clause!
+      .split(/, (?:or|and|nor) |,| or | and | nor |\//)
+      .map((item) => item.trim().replace(/^(?:any|the|a|an|or|and) /i, ''))
+      .filter(Boolean)
+    return items.every((item) => /^[\p{L}\d-]{3,24}$/u.test(item) && !UNSPECIFIC.test(item)) ? items : []
+  })
 }
 
-/** "Remove every exclamation mark": the mark is gone. */
-export function checkRemoval(task: ReadTask, output: ReadText): Finding {
-  const mark =
-    /\b(?:remove|delete|strip|drop|take out) (?:all|every|the|any)(?: of)?(?: the)? (exclamation (?:marks?|points?)|question marks?|commas?|emojis?|digits?|numbers?|hyphens?|semicolons?|quotation marks?|spaces?|vowels?)\b/i.exec(
-      task.request,
-    )?.[1]
-  if (!mark || task.code || task.agentId.startsWith('coder')) return notApplicable
-  const patterns: readonly (readonly [RegExp, RegExp])[] = [
-    [/^exclamation/i, /!/],
-    [/^question/i, /\?/],
-    [/^comma/i, /,/],
-    [/^emoji/i, /\p{Extended_Pictographic}/u],
-    [/^(?:digit|number)/i, /\d/],
-    [/^hyphen/i, /-/],
-    [/^semicolon/i, /;/],
-    [/^quotation/i, /["“”]/],
-    [/^vowel/i, /[aeiou]/i],
-  ]
-  const pattern = patterns.find(([name]) => name.test(mark))?.[1]
-  if (!pattern || sentencesOf(output.raw).some((sentence) => /^(?:here|i (?:removed|have)|removed)\b/i.test(sentence)))
-    return notApplicable
-  return pattern.test(output.raw) ? failed('It still has what was to be removed.') : passed
-}
-
-/** "Compare squash, badminton and table tennis": every one of them is in the answer. */
-export function checkAllCovered(task: ReadTask, output: ReadText): Finding {
-  const list =
-    /^\W{0,3}(?:compare|contrast|comparison of|rank|vergleiche|compara|compare[rz]?)\s([\p{L}][\p{L} '-]{1,30}(?:, [\p{L}][\p{L} '-]{1,30}){0,5},? (?:and|vs\.?|versus|with|or|und|et|y) [\p{L}][\p{L} '-]{1,24})(?=[:,.?(]|$| by | in | for | as | on | to | \()/iu.exec(
-      task.request.trim(),
-    )?.[1]
-  if (!list) return notApplicable
-  const items = list
-    .split(/, | and | vs\.? | versus | with | or | und | et | y /)
-    .map((item) =>
-      item
-        .replace(/^(?:and|the|our|a) /, '')
-        .trim()
-        .toLowerCase(),
-    )
-    .filter((item) => item.length > 2)
-  if (items.length < 2 || items.length > 7 || items.some((item) => item.split(' ').length > 3)) return notApplicable
-  const text = output.raw.toLowerCase()
-  const isNamed = (item: string) =>
-    text.includes(item.slice(0, Math.max(4, item.length - 2))) ||
-    text.includes(item.split(' ').at(-1)!.slice(0, 5)) ||
-    text.includes(item.split(' ')[0]!.slice(0, 5))
-  const missing = items.filter((item) => !isNamed(item))
-  return missing.length > 0 ? failed(`It leaves out ${clip(missing[0]!, 30)}.`) : passed
-}
+const UNSPECIFIC =
+  /^(?:it|this|that|them|these|anything|anyone|names?|prices?|figures?|numbers?|dates?|details?|competitors?|politics|religion|brands?)$/i

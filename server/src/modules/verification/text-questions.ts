@@ -2,10 +2,10 @@ import { datasetsOf } from './datasets.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers, standsFor } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import type { ReadText } from './text.ts'
+import { type ReadText, wordsOf } from './text.ts'
 
 export const checkTextQuestions = (task: ReadTask, output: ReadText): Finding =>
-  combine([checkTextOperation(task, output), checkSmallQuestions(task, output)])
+  combine([checkTextOperation(task, output), checkSmallQuestions(task, output), checkWordCount(task, output)])
 
 /** Sorting, reversing and counting letters. */
 function checkTextOperation(task: ReadTask, output: ReadText): Finding {
@@ -66,25 +66,10 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
   return notApplicable
 }
 
-const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
-const DAY_WORDS: Readonly<Record<string, number>> = { a: 1, one: 1, two: 2, three: 3, four: 4, five: 5, six: 6 }
-
-/** Weekdays counted on, the larger of two numbers, running sums, the length of a word in code, letters and capitals. */
+/** The larger of two numbers, running sums, the length of a word in code, letters and capitals. */
 function checkSmallQuestions(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 400)
   const answer = output.raw.toLowerCase()
-  const shift =
-    /\b(?:(a|one|two|three|four|five|six|\d{1,3}) days? |the day )?(after|before|from) (monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b/i.exec(
-      request,
-    )
-  if (shift && /\b(?:what|which) (?:week)?day\b/i.test(request)) {
-    const count = shift[1] ? (DAY_WORDS[shift[1].toLowerCase()] ?? Number(shift[1])) : 1
-    const from = WEEKDAYS.indexOf(shift[3]!.toLowerCase())
-    const day = WEEKDAYS[(((from + (shift[2]!.toLowerCase() === 'before' ? -count : count)) % 7) + 7) % 7]!
-    return WEEKDAYS.some((name) => answer.includes(name)) && !answer.includes(day)
-      ? failed('It names another weekday.')
-      : passed
-  }
   const pair =
     /\bwhich (?:number )?is (bigger|larger|greater|higher|more|smaller|less|lower)\b[^\d]{0,20}(\d[\d.,/]{0,12}\d|\d)\s?(?:or|and|,)\s?(\d[\d.,/]{0,12}\d|\d)/i.exec(
       request,
@@ -136,4 +121,33 @@ function findWhole(text: string, item: string, from: number): number {
   for (let at = text.indexOf(item, from); at >= 0; at = text.indexOf(item, at + 1))
     if (!/[\d.]/.test(text[at - 1] ?? ' ') && !/\d/.test(text[at + item.length] ?? ' ')) return at
   return -1
+}
+
+/** "How many words are in: …", "how many times does the letter e occur in …", vowels. */
+function checkWordCount(task: ReadTask, output: ReadText): Finding {
+  const request = task.full.raw.slice(0, 600)
+  const quoted =
+    /["“„«'‘]([^"”“»'’]{2,400})["”“»'’]/.exec(request)?.[1] ??
+    (request.includes(':') ? request.slice(request.indexOf(':') + 1).trim() : '')
+  if (!quoted || !/\bhow many|\bcount\b|\bnumber of\b|\bwie (?:viele|oft)\b|\bcombien\b/i.test(request))
+    return notApplicable
+  const unquotedRequest = request.replace(quoted, ' ')
+  const letter =
+    /\b(?:letter|buchstabe|lettre|letra|character)s? ["'“‘]?(\p{L})["'”’]?(?=\s|$|\?)|["'“‘](\p{L})["'”’]s?\b/iu.exec(
+      unquotedRequest,
+    )
+  const expected = /\b(?:many|of|the|viele|de) (?:words|wörter|mots)\b/i.test(unquotedRequest)
+    ? wordsOf(quoted).length
+    : letter
+      ? [...quoted.toLowerCase()].filter((character) => character === (letter[1] ?? letter[2])!.toLowerCase()).length
+      : /\bvowels\b/i.test(unquotedRequest)
+        ? (quoted.match(/[aeiou]/gi) ?? []).length
+        : undefined
+  if (expected === undefined) return notApplicable
+  const numbers = readNumbers(output.raw.replace(quoted, ' '), { words: true })
+  const times = /\bonce\b/i.test(output.raw) ? 1 : /\btwice\b/i.test(output.raw) ? 2 : undefined
+  if (numbers.length === 0 && times === undefined) return notApplicable
+  return times === expected || numbers.some(({ values }) => values.includes(expected))
+    ? passed
+    : failed('The count is not right.')
 }

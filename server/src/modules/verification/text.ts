@@ -1,4 +1,5 @@
 import { spendSteps } from '../../platform/step-budget.ts'
+import { cached } from './text-cache.ts'
 
 /** What is read of a text. The checks that follow go through it a fixed number of times. */
 export const MAX_READ = 24_000
@@ -24,11 +25,11 @@ const WORD = /[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*/gu
 export const wordsOf = (text: string): string[] => text.toLowerCase().replaceAll('’', "'").match(WORD) ?? []
 
 /** Fenced code, and the text without it. An opening fence that is never closed counts to the end of the text. */
-export function splitFences(text: string): {
-  prose: string
-  blocks: { language: string; code: string }[]
-  open: boolean
-} {
+export const splitFences = (text: string): Fences => cached('fences', text, findFences)
+
+type Fences = { prose: string; blocks: readonly { language: string; code: string }[]; open: boolean }
+
+function findFences(text: string): Fences {
   const blocks: { language: string; code: string }[] = []
   const prose: string[] = []
   let block: { language: string; code: string[] } | undefined
@@ -53,7 +54,9 @@ const TERMINATORS = new Set('.!?。！？…؟।')
 const CLOSERS = new Set('"\'”’»)]*_`“')
 
 /** Sentences and lines, each at most once; a full stop inside a number or an abbreviation of one letter ends nothing. */
-export function sentencesOf(text: string): string[] {
+export const sentencesOf = (text: string): readonly string[] => cached('sentences', text, findSentences)
+
+function findSentences(text: string): readonly string[] {
   spendSteps(text.length)
   const sentences: string[] = []
   let start = 0
@@ -120,7 +123,7 @@ function isAbbreviation(text: string, dot: number): boolean {
 }
 
 /** Letters and digits only, for comparing what two texts say whatever their marks. */
-export const plainText = (text: string) => wordsOf(text).join(' ')
+export const plainText = (text: string) => cached('plain', text, (part) => wordsOf(part).join(' '))
 
 /** Knuth, Morris and Pratt's search. `includes` compares again and again where a text repeats itself. */
 export function containsText(text: string, part: string): boolean {

@@ -5,8 +5,9 @@ import { checkAskedFor } from './asked-for.ts'
 import { checkClaims } from './claims.ts'
 import { blocksToParse, type CodeBlock, checkCode, checkCodeRequest } from './code.ts'
 import { checkComplete } from './complete.ts'
+import { checkFactsUsed } from './facts-used.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { checkFactsUsed, checkGrounded } from './grounded.ts'
+import { checkGrounded } from './grounded.ts'
 import { askJudge, type JudgeOpinion } from './judge.ts'
 import type { AskJudge } from './judge-port.ts'
 import { CHECK_NAMES, type CheckName, rulesOf } from './lane-checks.ts'
@@ -16,6 +17,7 @@ import { checkSubject } from './subject.ts'
 import { readTask } from './task.ts'
 import { checkResult } from './task-results.ts'
 import { readText } from './text.ts'
+import { withTextCache } from './text-cache.ts'
 
 /**
  * Verifies a lane's output by checks that anyone can repeat: against the task, against what can be computed again and, for
@@ -74,7 +76,7 @@ export const MAX_OUTPUT = 64_000
 export const createVerification =
   (deps: VerificationDeps) =>
   async (input: VerifyOutputInput): Promise<OutputVerification> => {
-    const { findings, blocks } = withStepBudget(MAX_STEPS_PER_TASK, () => readOutput(input))
+    const { findings, blocks } = withTextCache(() => withStepBudget(MAX_STEPS_PER_TASK, () => readOutput(input)))
     // Offline lanes write no code of their own beyond examples, which their own tests parse.
     if (blocks.length > 0 && deps.parseCode && input.mode === 'live') {
       const [message] = await deps.parseCode(blocks)

@@ -1,0 +1,77 @@
+import { MONTH_NAMES, WEEKDAY_NAMES } from './day-names.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { readNumbers, standsFor } from './numbers.ts'
+import { requestedCounts, requestedLengths } from './requested-size.ts'
+import type { ReadTask } from './task.ts'
+import { type ReadText, wordsOf } from './text.ts'
+
+/** What a writer or a support agent was told is in the text: figures, codes, days, names. */
+export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
+  if (
+    !/^(?:writer|support)/.test(task.agentId) ||
+    task.is.summary ||
+    task.is.extraction ||
+    task.is.proofreading ||
+    task.is.translation ||
+    task.is.creative ||
+    task.is.template ||
+    task.isVague
+  )
+    return notApplicable
+  if (
+    task.full.words.length > 160 ||
+    /\b(?:classif\w{1,5}|label|triage|outline|headline|title|subject line|categor\w{1,4}|review|feedback|edit|improve|rewrite|shorten|paraphrase|ideas?)\b/i.test(
+      task.request,
+    )
+  )
+    return notApplicable
+  const facts = hardFacts(task)
+  if (facts.length < 3) return notApplicable
+  const text = output.raw.toLowerCase()
+  const numbers = readNumbers(output.raw, { words: true })
+  const isUsed = (fact: string) => {
+    if (text.includes(fact)) return true
+    const [value] = readNumbers(fact, { words: true })
+    return value !== undefined && /^\d/.test(fact) && numbers.some((number) => standsFor(number, value.values[0]!))
+  }
+  const used = facts.filter(isUsed).length
+  const isMissed = used === 0 || (facts.length >= 4 && used * 4 <= facts.length)
+  if (!isMissed) return passed
+  const fault = failed(`${used} of the ${facts.length} facts that the task gives are in it.`)
+  return used === 0 ? fault : doubt(fault)
+}
+
+/** Of the rules that a task gives, an answer needs those that fit its case only. */
+const withoutRules = (text: string) =>
+  text
+    .split('\n')
+    .filter(
+      (line) =>
+        !/^\W{0,4}(?:our )?(?:\w{1,16} )?(?:polic(?:y|ies)|rules?|terms|guidelines|faq|regeln?|conditions)\b[^:\n]{0,30}:/i.test(
+          line,
+        ),
+    )
+    .join('\n')
+
+/** Figures, codes, days, months and names of the task; not how long or how many it wants. */
+function hardFacts(task: ReadTask): string[] {
+  const text = withoutRules(task.full.raw)
+  const facts = new Set<string>()
+  const lengths = requestedLengths(text).flatMap(({ text: spec }) => spec.match(/\d+/g) ?? [])
+  const counts = new Set([...requestedCounts(task).map(({ count }) => String(count)), ...lengths])
+  for (const match of text.matchAll(/\b\d+(?:[.,:]\d+)*\b/g))
+    if (!counts.has(match[0]) && facts.size < 20) facts.add(match[0].toLowerCase())
+  for (const match of text.matchAll(/\b(?=[\w-]*\d)(?=[\w-]*[A-Z])[A-Z][A-Z0-9-]{3,20}\b/g))
+    if (facts.size < 20) facts.add(match[0].toLowerCase())
+  for (const word of new Set(wordsOf(text)))
+    if (WEEKDAY_NAMES.includes(word) || MONTH_NAMES.includes(word)) facts.add(word)
+  // Names in the middle of a sentence. German writes every noun with a capital.
+  if (task.language?.language === 'en')
+    for (const match of text.matchAll(/(?<=[\p{Ll},] )(?:Mr |Mrs |Ms |Dr )?(\p{Lu}\p{Ll}{2,20})\b/gu))
+      if (
+        facts.size < 20 &&
+        !/^(?:English|German|French|Spanish|Italian|Linkedin|Twitter|Instagram|Policy|Customer|User)$/i.test(match[1]!)
+      )
+        facts.add(match[1]!.toLowerCase())
+  return [...facts]
+}

@@ -1,0 +1,183 @@
+import { type Answer, shows, sumOf } from './answer-numbers.ts'
+import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import { labelledValues } from './ordering.ts'
+import type { ReadTask } from './task.ts'
+
+/** Changes, shares and rates in percent that the task asks for. */
+export const checkPercentages = (task: ReadTask, answer: Answer): Finding =>
+  combine([checkChange(task, answer), checkShareOfList(task, answer), checkRates(task, answer)])
+
+const isRounded = (number: TextNumber, value: number) =>
+  Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals
+
+/** "from 80,000 to 92,000: growth in percent?" and "what share of 250 if 35 bought?" */
+function checkChange(task: ReadTask, answer: Answer): Finding {
+  if (task.full.words.length > 60) return notApplicable
+  const percents = answer.numbers.filter((number) => number.isPercent)
+  if (percents.length === 0) return notApplicable
+  const request = task.full.raw
+  const change =
+    /\bfrom\s[$€£]?\s?(\d[\d.,]{0,15}[km]?)\s?[^\s\d]{0,12}\sto\s[$€£]?\s?(\d[\d.,]{0,15}[km]?)|\bvon\s(\d[\d.,]{0,15})\s?\p{L}{0,12}\sauf\s(\d[\d.,]{0,15})/iu.exec(
+      request,
+    )
+  const asksChange =
+    /\bpercent|%|\bgrowth rate|\b(?:growth|change|increase|drop|decline|decrease|rise)\?|\bprozent|\bhow (?:big|much|large|strong)|\bby how|\bpourcent|\bporcentaje|\bpor ciento/i.test(
+      request,
+    )
+  if (change && asksChange) {
+    const from = readNumbers(change[1] ?? change[3]!)[0]!.values
+    const to = readNumbers(change[2] ?? change[4]!)[0]!.values
+    const expected = from.flatMap((a) => to.map((b) => (100 * (b - a)) / a))
+    const isRough = /\b(?:roughly|about|approx)/i.test(request)
+    return expected.some((value) =>
+      percents.some(
+        (number) =>
+          standsFor(number, value, isRough || isRoughIn(answer.text, number)) ||
+          Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals,
+      ),
+    )
+      ? passed
+      : failed('The change in percent is not right.')
+  }
+  const numbers = readNumbers(request).filter(
+    (number) =>
+      !number.isPercent &&
+      !/^(?:19|20)\d\d$/.test(number.text) &&
+      !/[A-Za-z]$|\b(?:weeks?|months?|days?|years?|quarter|q|kw|woche|page|room|level|no\.?) $/i.test(
+        request.slice(Math.max(0, number.start - 9), number.start),
+      ),
+  )
+  if (
+    numbers.length === 2 &&
+    /\b(?:share|percent(?:age)?|conversion|proportion|fraction|what %|rate|growth|grow|grew|increase|decrease|drop|decline|change|margin|churn|anteil|prozent|pourcentage|porcentaje|percentuale)\b/i.test(
+      request,
+    ) &&
+    !/\b(?:interest|tax|vat|discount|off|tip|compound|per year|annual|roi)\b|%/i.test(request)
+  ) {
+    const [a, b] = numbers.map(({ values }) => values[0]!) as [number, number]
+    // What rises or falls does so against the figure of before, which stands first unless the text says otherwise.
+    const isChange =
+      /\b(?:rise|rose|grow|grew|growth|increase\w?|drop\w{0,4}|fall|fell|decrease\w?|decline\w?|change\w?)\b/i.test(
+        request,
+      ) && !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
+    const expected = isChange
+      ? [(100 * (b - a)) / a]
+      : [
+          (100 * a) / b,
+          (100 * b) / a,
+          (100 * (a - b)) / a,
+          (100 * (a - b)) / b,
+          (100 * a) / (a + b),
+          (100 * b) / (a + b),
+        ]
+    return expected.some((value) =>
+      percents.some(
+        (number) =>
+          Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals ||
+          (isRoughIn(answer.text, number) && Math.abs(number.values[0]! - value) <= 0.06 * Math.abs(value)),
+      ),
+    )
+      ? passed
+      : failed('The share is not right.')
+  }
+  return notApplicable
+}
+
+/** "Travel 120, IT 310, training 70. What share is IT?" */
+function checkShareOfList(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw.slice(0, 800)
+  const question = /[^.?!\n]{0,80}\b(?:what|which) (?:share|percentage|%|percent)\b[^.?!\n]{0,60}/i.exec(text)?.[0]
+  const percents = answer.numbers.filter(({ isPercent }) => isPercent)
+  if (!question || percents.length === 0 || task.code || /\d/.test(question)) return notApplicable
+  const pairs = labelledValues(text)
+  if (
+    pairs.length < 3 ||
+    pairs.length !== readNumbers(text).filter(({ text: digits }) => !/^(?:19|20)\d\d$/.test(digits)).length
+  )
+    return notApplicable
+  const words = question.toLowerCase().match(/\p{L}+/gu) ?? []
+  const named = pairs.filter(({ label }) =>
+    words.some((word) => word === label || (label.length >= 3 && word.startsWith(label))),
+  )
+  if (named.length !== 1) return notApplicable
+  const value = (100 * named[0]!.value) / sumOf(pairs.map((pair) => pair.value))
+  return percents.some(
+    (number) => isRounded(number, value) || (isRoughIn(answer.text, number) && standsFor(number, value, true)),
+  )
+    ? passed
+    : failed('The share is not right.')
+}
+
+type Formula = { named: RegExp; compute(text: string): readonly number[] }
+
+/** Calculations with one rate and one amount: what is asked for must be shown. */
+const FORMULAS: readonly Formula[] = [
+  {
+    named: /\bcompound\w{0,3}\b|\bzinseszins\w{0,2}\b|\bintérêts composés\b|\binterés compuesto\b/i,
+    compute: (text) => {
+      const rate = /(\d[\d.,]{0,5})\s?%/.exec(text)
+      const years =
+        /\b(?:for|after|over|nach|in|für|pendant|durante)?\s?(\d{1,2}) (?:years?|jahren?|ans|années|años|anni)\b/i.exec(
+          text,
+        )
+      const amount = readNumbers(text).find(
+        (number) => !number.isPercent && number.values[0]! >= 50 && !/^(?:19|20)\d\d$/.test(number.text),
+      )
+      if (!rate || !years || !amount || /\bmonthly|quarterly|daily\b/i.test(text)) return []
+      const percent = readNumbers(rate[1]!)[0]!.values[0]!
+      return [amount.values[0]! * (1 + percent / 100) ** Number(years[1])]
+    },
+  },
+  {
+    named:
+      /\b(?:gross|brutto|including (?:vat|tax)|incl\. (?:vat|tax)|with (?:vat|tax)|plus (?:vat|tax)|ttc|con iva)\b/i,
+    compute: (text) => {
+      const rate = /(\d[\d.,]{0,5})\s?%/.exec(text)
+      const amount = readNumbers(text).find((number) => !number.isPercent && number.values[0]! > 0)
+      if (!rate || !amount || /\bgross (?:margin|profit)\b|\bfrom gross\b/i.test(text)) return []
+      if (readNumbers(text).filter(({ isPercent }) => !isPercent).length !== 1) return []
+      const percent = readNumbers(rate[1]!)[0]!.values[0]!
+      return /\b(?:net|netto|ht|neto)\s?\?|\bnet of\b/i.test(text)
+        ? [amount.values[0]! / (1 + percent / 100)]
+        : [amount.values[0]! * (1 + percent / 100), amount.values[0]! / (1 + percent / 100)]
+    },
+  },
+  {
+    named: /\b(?:discount|% off|rabatt|remise|descuento|sconto|desconto|reduced by)\b|% off/i,
+    compute: (text) => {
+      const rates = text.match(/\d[\d.,]{0,5}\s?%/g) ?? []
+      const amounts = readNumbers(text).filter((number) => !number.isPercent)
+      if (rates.length !== 1 || amounts.length !== 1) return []
+      const percent = readNumbers(rates[0]!)[0]!.values[0]!
+      return [amounts[0]!.values[0]! * (1 - percent / 100), (amounts[0]!.values[0]! * percent) / 100]
+    },
+  },
+]
+
+function checkRates(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw
+  if (
+    task.code ||
+    task.is.creative ||
+    text.length > 500 ||
+    !/^(?:analyst|default|strategist|support)/.test(task.agentId)
+  )
+    return notApplicable
+  for (const { named, compute } of FORMULAS) {
+    if (!named.test(text)) continue
+    const expected = compute(text).filter(Number.isFinite)
+    if (expected.length === 0) continue
+    const isShown = expected.some(
+      (value) =>
+        shows(answer, value) ||
+        answer.numbers.some(
+          (number) =>
+            number.isPercent &&
+            Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals,
+        ),
+    )
+    if (answer.numbers.length > 0 && !isShown) return failed('The result is not the one of the figures given.')
+  }
+  return notApplicable
+}

@@ -1,0 +1,247 @@
+import { expect, test } from 'vitest'
+import { verifyOutput } from './verification.ts'
+
+/** What docs/verification.md says is refused, in the words of different people, each with an output that is right. */
+type Promised = readonly [agentId: string, task: string, wrong: string, right: string]
+
+const words = (count: number) => `${'blue boats sail '.repeat(40).split(' ').slice(0, count).join(' ')}.`
+
+const LIMITS: readonly Promised[] = [
+  ['writer-v1', 'Blurb on blue boats, no more than 20 words', words(26), words(19)],
+  ['writer-v1', 'Blurb on blue boats. Keep it under 20 words.', words(26), words(19)],
+  ['writer-v1', 'Blurb on blue boats (max. 20 words)', words(22), words(20)],
+  ['writer-v1', 'Blurb on blue boats, ≤ 20 words', words(23), words(12)],
+  ['writer-v1', 'Blurb on blue boats, 20 words max', words(23), words(18)],
+  ['writer-v1', 'Blurb on blue boats, 20 words or fewer', words(23), words(18)],
+  ['writer-v1', 'Blurb on blue boats, not exceeding 20 words', words(23), words(18)],
+  ['writer-v1', 'Blurb on blue boats. Limit: 20 words', words(23), words(18)],
+  ['writer-v1', 'Blurb on blue boats in exactly 20 words', words(17), words(20)],
+  ['writer-v1', 'Blurb on blue boats, between 15 and 20 words', words(29), words(17)],
+  ['writer-v1', 'Blurb on blue boats, 15-20 words', words(9), words(17)],
+  ['writer-v1', 'Blurb on blue boats, at least 20 words', words(9), words(21)],
+  [
+    'writer-v1',
+    'Kurzer Text über blaue Boote, höchstens 10 Wörter',
+    `${'blaue Boote segeln '.repeat(5)}.`,
+    'Blaue Boote segeln gern.',
+  ],
+  [
+    'writer-v1',
+    'Texte sur les bateaux bleus, 10 mots maximum',
+    `${'les bateaux bleus '.repeat(5)}.`,
+    'Les bateaux bleus voguent.',
+  ],
+  [
+    'writer-v1',
+    'Texto sobre barcos azules, máximo 10 palabras',
+    `${'los barcos azules '.repeat(5)}.`,
+    'Los barcos azules navegan.',
+  ],
+  [
+    'writer-v1',
+    'Tagline for blue boats, under 40 characters',
+    'Blue boats that will carry you across every lake there is',
+    'Blue boats, calm lakes',
+  ],
+  [
+    'writer-v1',
+    'Describe blue boats in one sentence.',
+    'Blue boats are built of oak. They sail on the lake every day.',
+    'Blue boats are built of oak and sail on the lake.',
+  ],
+  [
+    'writer-v1',
+    'Describe blue boats in max two sentences.',
+    'Blue boats are built of oak. They sail on the lake. They are painted every spring.',
+    'Blue boats are built of oak. They sail on the lake.',
+  ],
+  [
+    'writer-v1',
+    'Describe blue boats in 2-3 sentences.',
+    'Blue boats are built of oak. They sail on the lake. They are painted every spring. We all love them very much. They are very old.',
+    'Blue boats are built of oak. They sail on the lake.',
+  ],
+]
+
+const FORMS: readonly Promised[] = [
+  [
+    'default',
+    '3 puns on boats, numbered',
+    '1. Oar else.\n2. Ship happens.',
+    '1. Oar else.\n2. Ship happens.\n3. Sea you.',
+  ],
+  ['default', 'List 4 kinds of boats', '- Canoe\n- Kayak\n- Ferry', '- Canoe\n- Kayak\n- Ferry\n- Yacht'],
+  ['default', 'Give me five boat names', '1. Ida\n2. Ada\n3. Eva\n4. Una', '1. Ida\n2. Ada\n3. Eva\n4. Una\n5. Ute'],
+  ['default', 'give me 4 words that rhyme with boat', '- coat\n- goat\n- moat', '- coat\n- goat\n- moat\n- float'],
+  [
+    'analyst-v1',
+    'Return JSON with keys boat and price: Ida costs 400',
+    '{"boat": "Ida", "cost": 400}',
+    '{"boat": "Ida", "price": 400}',
+  ],
+  [
+    'analyst-v1',
+    'Ida costs 400. Answer as JSON {"boat", "price"}',
+    'Boat: Ida, price: 400',
+    '{"boat": "Ida", "price": 400}',
+  ],
+  [
+    'analyst-v1',
+    'Ida costs 400. Reply with JSON only: {boat, price}',
+    '{"boat": "Ida"}',
+    '{"boat": "Ida", "price": 400}',
+  ],
+  [
+    'coder-v1',
+    'valid JSON please: an object with boat "Ida" and price 400',
+    '{"boat": "Ida", "price": 400,}',
+    '{"boat": "Ida", "price": 400}',
+  ],
+  [
+    'analyst-v1',
+    'Boats as CSV with header name,price: Ida 400, Una 300',
+    'Ida costs 400 and Una costs 300.',
+    'name,price\nIda,400\nUna,300',
+  ],
+  [
+    'analyst-v1',
+    'Put this in a table: Ida 400, Una 300',
+    'Ida costs 400 and Una 300.',
+    '| Boat | Price |\n|---|---|\n| Ida | 400 |\n| Una | 300 |',
+  ],
+  [
+    'comedian-v1',
+    'Boat joke. Do not mention fish or nets.',
+    'My boat has more holes than fish.',
+    'My boat has more holes than a cheese.',
+  ],
+  [
+    'comedian-v1',
+    'Boat joke without the word "water"',
+    'A boat is a hole in the water.',
+    'A boat is a hole you throw money into.',
+  ],
+  [
+    'comedian-v1',
+    'Boat joke, must contain the word anchor',
+    'A boat is a hole you throw money into.',
+    'My anchor left me. It was dragging me down.',
+  ],
+  [
+    'comedian-v1',
+    'Boat joke, must end with the word "anchor".',
+    'My anchor left me, it was dragging me down.',
+    'Why so heavy? Ask my anchor.',
+  ],
+  [
+    'writer-v1',
+    'Note to the crew of the boat, must mention Salvatore',
+    'Dear crew, the boat leaves at six.',
+    'Dear crew, the boat leaves at six with Salvatore.',
+  ],
+  [
+    'coder-v1',
+    'Go function that doubles an int',
+    'def double(n):\n    return 2 * n',
+    '```go\nfunc Double(n int) int { return 2 * n }\n```',
+  ],
+  [
+    'coder-v1',
+    'Rust: function that doubles an i32',
+    '```python\ndef double(n):\n    return 2 * n\n```',
+    '```rust\nfn double(n: i32) -> i32 { 2 * n }\n```',
+  ],
+]
+
+const FIGURES: readonly Promised[] = [
+  ['analyst-v1', 'Sum of 12, 30 and 41?', 'The sum is 85.', 'The sum is 83.'],
+  ['analyst-v1', 'Average of these: 10 20 30 60', 'The average is 32.', 'The average is 30.'],
+  ['analyst-v1', 'median please: 3, 9, 4, 8, 100', 'The median is 9.', 'The median is 8.'],
+  ['default', 'What is 15 % of 240?', 'It is 34.', 'It is 36.'],
+  ['default', 'By how many percent did sales grow from 80 to 92?', 'They grew by 13 %.', 'They grew by 15 %.'],
+  ['analyst-v1', 'Tea 120, jam 310, salt 70. What share is jam?', 'Jam is 68 %.', 'Jam is 62 %.'],
+  ['default', '12 inches in cm?', '12 inches are 32.5 cm.', '12 inches are 30.48 cm.'],
+  ['default', 'Convert 2.5 kg to grams and 90 minutes to hours', '2,500 g and 1.3 hours', '2,500 g and 1.5 hours'],
+  ['default', '1 furlong = 0.2012 km. 10 furlongs in km?', '2.21 km', '2.01 km'],
+  ['default', 'How many days from 3 March to 17 March?', 'It is 15 days.', 'It is 14 days.'],
+  ['default', 'What date is 3 weeks after 4 May 2025?', 'It is 22 May 2025.', 'It is 25 May 2025.'],
+  ['default', 'Invoice of 28 May 2025, payable within 30 days. Last day to pay?', '30 June 2025.', '27 June 2025.'],
+  ['default', 'The ferry leaves 13:50 and takes 2 h 25 min. When does it arrive?', 'At 16:05.', 'At 16:15.'],
+  ['default', '15:00 in UTC+1: what time is it in UTC-3 and in UTC+9?', '11:00 and 22:00.', '11:00 and 23:00.'],
+  ['default', 'If today is Monday, which weekday is it in 10 days?', 'A Friday.', 'A Thursday.'],
+  ['default', '80 euros with 25 % discount?', 'You pay 65 euros.', 'You pay 60 euros.'],
+  ['analyst-v1', 'Returns: 45 of 790 orders. Rate?', '45 of 790 = 6.3 %', '45 of 790 = 5.7 %'],
+  ['analyst-v1', 'How many hours are 2 h 45 min as a decimal?', '2 h 45 min = 2.45 h', '2 h 45 min = 2.75 h'],
+  [
+    'analyst-v1',
+    'Sort by price, cheapest first: Ida 400, Una 300, Eva 500',
+    '1. Ida\n2. Una\n3. Eva',
+    '1. Una\n2. Ida\n3. Eva',
+  ],
+  ['default', 'Sort these alphabetically: plum, fig, date, apple', 'apple, fig, date, plum', 'apple, date, fig, plum'],
+]
+
+const SOURCES: readonly Promised[] = [
+  [
+    'support-v1',
+    'Policy: return within 14 days. Tell the customer how long they have.',
+    'You can return it within 30 days.',
+    'You can return it within 14 days.',
+  ],
+  [
+    'writer-v1',
+    'Mail: the invoice over 349 euros is open.',
+    'Dear customer, the invoice over 394 euros is open.',
+    'Dear customer, the invoice over 349 euros is open.',
+  ],
+  [
+    'researcher-v2',
+    'Compare: Halo had 412 patients, 9% left. Nimb had 388 patients, 14% left.',
+    'Halo had 412 patients and lost 14%. Nimb had 388 and lost 9%.',
+    'Halo had 412 patients and lost 9%. Nimb had 388 and lost 14%.',
+  ],
+  [
+    'researcher-v2',
+    'Quote the sentence on the price: "The boat is old. It costs 400 euros at most. Ask Ida."',
+    '"It is worth about 400 euros."',
+    '"It costs 400 euros at most."',
+  ],
+]
+
+const CODE: readonly Promised[] = [
+  [
+    'coder-v1',
+    'It crashes on an empty list, fix it.\n\ndef mean(xs):\n    return sum(xs) / len(xs)',
+    'def mean(xs):\n    n = len(xs)\n    return sum(xs) / n',
+    'def mean(xs):\n    if not xs:\n        return 0\n    return sum(xs) / len(xs)',
+  ],
+  [
+    'coder-v1',
+    'Should return None for an unknown key instead of raising KeyError.\n\ndef price(w):\n    return PRICES[w]',
+    '```python\ndef price(w):\n    """The price or None."""\n    return PRICES[w.strip()]\n```',
+    '```python\ndef price(w):\n    return PRICES.get(w)\n```',
+  ],
+  [
+    'coder-v1',
+    'MySQL. boats(id, name, harbour_id). Names of all boats in harbour 3.',
+    '```sql\nSELECT name FROM boats WHERE harbour = 3;\n```',
+    '```sql\nSELECT name FROM boats WHERE harbour_id = 3;\n```',
+  ],
+  [
+    'coder-v1',
+    'Bash: print each csv file',
+    '```bash\nfor f in *.csv; do\n  echo "$f"\n```',
+    '```bash\nfor f in *.csv; do\n  echo "$f"\ndone\n```',
+  ],
+]
+
+test.each([...LIMITS, ...FORMS, ...FIGURES, ...SOURCES, ...CODE])('%s: %s', async (agentId, task, wrong, right) => {
+  const refusals = async (output: string) =>
+    (await verifyOutput({ agentId, task, output, mode: 'live' })).checks
+      .filter(({ passed, decides, name }) => !passed && decides && CONTENT.has(name))
+      .map(({ name, detail }) => `${name}: ${detail}`)
+  expect(await refusals(right)).toEqual([])
+  expect(await refusals(wrong)).not.toEqual([])
+})
+
+const CONTENT: ReadonlySet<string> = new Set(['asked_for', 'grounded', 'facts_used', 'recomputed', 'result_right'])

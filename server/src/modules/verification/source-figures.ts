@@ -1,0 +1,75 @@
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import type { ReadTask } from './task.ts'
+import { clip, type ReadText, splitFences } from './text.ts'
+
+const sortDigits = (text: string) => [...text].sort().join('')
+const digitsOf = ({ text }: TextNumber) => text.replace(/\D/g, '')
+
+/** "394" where the text given has "349": the same digits in another order, and the right ones nowhere. */
+export function checkSwappedDigits(task: ReadTask, output: ReadText, source: string): Finding {
+  if (task.is.creative) return notApplicable
+  const given = readNumbers(source).filter((number) => digitsOf(number).length >= 3)
+  if (given.length === 0) return notApplicable
+  const all = readNumbers(source, { words: true })
+  const written = readNumbers(output.raw)
+  const swapped = written.find(
+    (number) =>
+      digitsOf(number).length >= 3 &&
+      !source.includes(number.text) &&
+      !isDerived(number, all) &&
+      given.some(
+        (other) =>
+          digitsOf(other).length === digitsOf(number).length &&
+          other.decimals === number.decimals &&
+          sortDigits(digitsOf(other)) === sortDigits(digitsOf(number)) &&
+          !written.some((known) => known.values.some((value) => other.values.includes(value))),
+      ),
+  )
+  return swapped ? failed(`${clip(swapped.text, 20)} has the digits of the text given in another order.`) : passed
+}
+
+/** A sum, a difference or a product of two figures given. */
+const isDerived = (number: TextNumber, given: readonly TextNumber[]) => {
+  const values = given.slice(0, 24).flatMap(({ values: [value] }) => value!)
+  return values.some((a) => values.some((b) => [a + b, a - b, a * b].some((value) => standsFor(number, value))))
+}
+
+const UNITS: readonly (readonly [string, RegExp])[] = [
+  ['day', /^[\s-]?(?:(?:working|business|calendar) )?(?:days?|tagen?|tage|werktagen?|jours?|días?|giorni|dagen)\b/i],
+  ['week', /^[\s-]?(?:weeks?|wochen?|semaines?|semanas?|settiman[ae])\b/i],
+  ['month', /^[\s-]?(?:months?|monaten?|monate|mois|mes(?:es)?|mesi)\b/i],
+  ['year', /^[\s-]?(?:years?|jahren?|jahre|ans|años?|anni)\b/i],
+  ['hour', /^[\s-]?(?:hours?|stunden?|heures?|horas?|ore)\b/i],
+  ['minute', /^[\s-]?(?:minutes?|minuten?|minutos?|minuti)\b/i],
+  ['%', /^\s?(?:%|percent\b|prozent\b)/i],
+]
+
+type Measure = { unit: string; number: TextNumber }
+
+const measuresOf = (text: string): Measure[] =>
+  readNumbers(text, { words: true }).flatMap((number) => {
+    const unit = UNITS.find(([, pattern]) => pattern.test(text.slice(number.end, number.end + 20)))?.[0]
+    return unit ? [{ unit, number }] : []
+  })
+
+/** The text gives one span of time or one percentage, and the answer gives another one instead of it. */
+export function checkOnlyFigure(task: ReadTask, output: ReadText, source: string): Finding {
+  if (!/^(?:writer|support)/.test(task.agentId) || task.is.creative || task.code) return notApplicable
+  const given = measuresOf(source)
+  if (given.length === 0) return notApplicable
+  const { prose } = splitFences(output.raw)
+  const written = measuresOf(prose)
+  const all = readNumbers(source, { words: true })
+  const numbers = readNumbers(prose, { words: true })
+  for (const unit of new Set(written.map((measure) => measure.unit))) {
+    const [own, ...others] = given.filter((measure) => measure.unit === unit)
+    const [claimed, ...claims] = written.filter((measure) => measure.unit === unit)
+    if (!own || others.length > 0 || !claimed || claims.length > 0) continue
+    const isKept = numbers.some(({ values }) => values.some((value) => own.number.values.includes(value)))
+    const isElsewhere = all.some(({ values }) => values.some((value) => claimed.number.values.includes(value)))
+    if (!isKept && !isElsewhere && !isDerived(claimed.number, all))
+      return failed(`${clip(claimed.number.text, 20)} stands where the text given has ${clip(own.number.text, 20)}.`)
+  }
+  return passed
+}

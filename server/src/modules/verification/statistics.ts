@@ -1,0 +1,139 @@
+import { type Answer, shows, sumOf } from './answer-numbers.ts'
+import { datasetsOf } from './datasets.ts'
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import type { ReadTask } from './task.ts'
+
+const deviationOf = (values: readonly number[], divisor: number) => {
+  const mean = sumOf(values) / values.length
+  return Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / divisor)
+}
+
+const STATISTICS: readonly (readonly [string, RegExp, (values: readonly number[]) => number[]])[] = [
+  [
+    'sum',
+    /\b(?:sum|total|add (?:up|these|them|the)|altogether|in total|in all|summe|gesamt\w{0,5}|addiere|somme|total\w?|suma|somma|totale|soma|totaal|som)\b/i,
+    (values) => [sumOf(values)],
+  ],
+  [
+    'mean',
+    /\b(?:mean|average|avg|durchschnitt|mittelwert|moyenne|media|promedio|média|gemiddelde)\b/i,
+    (values) => [sumOf(values) / values.length],
+  ],
+  ['median', /\b(?:median|médiane|mediana|zentralwert|mediaan)\b/i, (values) => [medianOf(values)]],
+  ['mode', /\bmode of\b/i, modesOf],
+  ['smallest', /\b(?:smallest|lowest|minimum|min)\b/i, (values) => [Math.min(...values)]],
+  ['largest', /\b(?:largest|biggest|highest|maximum|max)\b(?! \d)/i, (values) => [Math.max(...values)]],
+  [
+    'standard deviation',
+    /\bstandard deviation\b|\bstandardabweichung\b|\bécart[- ]type\b/i,
+    (values) => [deviationOf(values, values.length), deviationOf(values, values.length - 1)],
+  ],
+  [
+    'variance',
+    /\bvariance (?:of|:|for)|\bvarianz\b/i,
+    (values) => [deviationOf(values, values.length) ** 2, deviationOf(values, values.length - 1) ** 2],
+  ],
+  ['range', /\brange (?:of|:)|\bspannweite\b/i, (values) => [Math.max(...values) - Math.min(...values)]],
+]
+
+const medianOf = (values: readonly number[]) => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = Math.floor(sorted.length / 2)
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+function modesOf(values: readonly number[]): number[] {
+  const counts = new Map<number, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  const most = Math.max(...counts.values())
+  return [...counts].filter(([, count]) => count === most).map(([value]) => value)
+}
+
+/** The answer without the figures of the task that it repeats in their order, among which the result could hide. */
+function withoutRestated(answer: Answer, datasets: readonly (readonly number[])[]): Answer {
+  const data = datasets[0]!
+  const { numbers } = answer
+  const isRestated = numbers.map(() => false)
+  for (let start = 0; start < numbers.length; start++) {
+    const from = data.findIndex((value) => numbers[start]!.values.includes(value))
+    if (from < 0) continue
+    let length = 0
+    while (
+      start + length < numbers.length &&
+      from + length < data.length &&
+      numbers[start + length]!.values.includes(data[from + length]!)
+    )
+      length++
+    if (length >= 3) for (let i = start; i < start + length; i++) isRestated[i] = true
+    if (length >= 3) start += length - 1
+  }
+  return { text: answer.text, numbers: numbers.filter((_, index) => !isRestated[index]) }
+}
+
+/** Figures one after the other, each with a label of a few words at most. */
+const LISTED =
+  /\d\s?(?:%|[€$£]|\p{L}{1,12})?\s?(?:,|;|\/|\n|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d[\d.,]{0,12}\s?(?:%|[€$£]|円|元|\p{L}{1,12})?\s?(?:,|;|\/|\n|、|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d|\b(?:of|von|de|di) [$€£]?\d[\d.,]{0,12} (?:and|und|et|y|e) [$€£]?\d/iu
+
+/** "Avg sales 210" is a figure given, not a question. */
+const LABELLED =
+  /\b(?:avg|average|mean|total|sum|max|min|median)\.? (?!(?:of|for|from|these|this|the|all|in|de|von|di|des)\b)(?:\p{L}{1,14} ){0,2}[:=]?\s?[$€£]?\d/giu
+
+/** "120 kg at 2.40 and 80 kg at 3.10": the figures are not of one kind. */
+const WEIGHTED = /\d[^.;\n]{0,30}\b(?:at|@|each|per|zu|je|à|a)\s[$€£]?\d/i
+
+export function checkStatistics(task: ReadTask, answer: Answer): Finding {
+  const request = task.request.replaceAll(LABELLED, ' ')
+  const statistics = STATISTICS.filter(
+    ([, pattern]) =>
+      pattern.test(request) || (pattern === STATISTICS[0]![1] && /\bgive the total\b/i.test(task.full.raw)),
+  )
+  if (
+    statistics.length === 0 ||
+    task.code ||
+    WEIGHTED.test(task.full.raw) ||
+    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
+      task.request,
+    ) ||
+    task.is.creative ||
+    /\bwhat (?:does|do|did|would)\b.{0,200}\bmean\b/i.test(task.request)
+  )
+    return notApplicable
+  if (!LISTED.test(task.full.raw)) return notApplicable
+  const datasets = datasetsOf(task).filter((values) => values.length >= 2)
+  if (
+    datasets.length === 0 ||
+    answer.numbers.length === 0 ||
+    (Math.max(...datasets.map((values) => values.length)) < 3 && task.full.words.length > 40)
+  )
+    return notApplicable
+  const claims = withoutRestated(answer, datasets)
+  if (claims.numbers.length === 0) return notApplicable
+  for (const [name, , compute] of statistics) {
+    // "max 8 words" and "the largest customers" ask for no statistic.
+    if (
+      (name === 'smallest' || name === 'largest') &&
+      (!task.agentId.startsWith('analyst') ||
+        task.full.words.length > 30 ||
+        /\bwhich\b|\b(?:words|outlier\w?|change|drop|increase)\b/i.test(task.request))
+    )
+      continue
+    if (
+      name === 'mean' &&
+      datasets.every((values) => values.length < 3) &&
+      /\b(?:speed|rate|price|cost|order value)\b/i.test(task.request)
+    )
+      continue
+    if (
+      name === 'sum' &&
+      !/^(?:analyst|default)/.test(task.agentId) &&
+      !/\b(?:sum|add)\b|\bhow many .{1,40}\b(?:in all|in total|altogether|together)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b/i.test(
+        task.full.raw,
+      )
+    )
+      continue
+    const expected = datasets.flatMap(compute)
+    if (!expected.some((value) => shows(claims, value)))
+      return failed(`The ${name} is not the one of the figures given.`)
+  }
+  return passed
+}

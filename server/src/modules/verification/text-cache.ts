@@ -1,0 +1,24 @@
+/** What was read of a text, by kind of reading, while one output is verified: many checks ask for the same. */
+let readings: Map<string, Map<string, unknown>> | undefined
+
+/** Remembers readings while `work` runs, which is synchronous, and forgets them after it. */
+export function withTextCache<Result>(work: () => Result): Result {
+  readings = new Map()
+  try {
+    return work()
+  } finally {
+    readings = undefined
+  }
+}
+
+/** A reading of a text, computed once for each text. The caller may not change what it gets. */
+export function cached<Reading>(kind: string, text: string, read: (text: string) => Reading): Reading {
+  if (!readings) return read(text)
+  const ofKind = readings.get(kind) ?? new Map<string, unknown>()
+  readings.set(kind, ofKind)
+  const known = ofKind.get(text)
+  if (known !== undefined) return known as Reading
+  const reading = read(text)
+  ofKind.set(text, reading)
+  return reading
+}
