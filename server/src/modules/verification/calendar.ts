@@ -13,6 +13,7 @@ export const checkCalendar = (task: ReadTask, answer: Answer): Finding =>
         checkWeekdayClaims(answer),
         checkDateShift(task, answer),
         checkTimeShift(task, answer),
+        checkAge(task, answer),
       ])
 
 const DAY = 86_400_000
@@ -272,4 +273,28 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
       : failed('The time between is not right.')
   }
   return notApplicable
+}
+
+/** "Born in 1984, it is 2024: her age". */
+function checkAge(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw.slice(0, 600)
+  const isSpan =
+    /\bhow (?:many years|long)\b/i.test(task.request) && /\b(?:from|between) \d{4} (?:until|till|to|and)\b/i.test(text)
+  if (!isSpan && !/\b(?:born|founded|since|opened|established|geboren|gegründet|né|née|nacid[oa])\b/i.test(text))
+    return notApplicable
+  if (
+    !isSpan &&
+    !/\bhow old\b|\bhow many years\b|\b(?:age|anniversary)\b|\bwie alt\b|\bquel âge\b|\bcuántos años\b/i.test(text)
+  )
+    return notApplicable
+  const years = [...new Set(text.match(/\b(?:1[5-9]|20)\d\d\b/g) ?? [])].map(Number)
+  if (years.length !== 2) return notApplicable
+  const age = Math.abs(years[0]! - years[1]!)
+  const written = answer.numbers.filter(
+    ({ values: [value], text: digits }) => value! >= 10 && value! < 200 && !text.includes(digits),
+  )
+  if (written.length === 0) return notApplicable
+  return written.some(({ values }) => values.includes(age) || values.includes(age - 1))
+    ? passed
+    : failed('The number of years is not right.')
 }

@@ -25,7 +25,7 @@ test('the figures in the guide are those of the committed sets, and none got wor
   const { right, rightRefused, bad, badRefused } = summarise(validation)
   expect([right, bad]).toEqual([195, 160])
   // What was measured; the aims are 95 % and 2 %.
-  expect(badRefused).toBeGreaterThanOrEqual(136)
+  expect(badRefused).toBeGreaterThanOrEqual(137)
   expect(rightRefused).toBeLessThanOrEqual(6)
 }, 120_000)
 

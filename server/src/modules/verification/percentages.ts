@@ -87,7 +87,7 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
 /** "Travel 120, IT 310, training 70. What share is IT?" */
 function checkShareOfList(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 800)
-  const question = /[^.?!\n]{0,80}\b(?:what|which) (?:share|percentage|%|percent)\b[^.?!\n]{0,60}/i.exec(text)?.[0]
+  const question = /\b(?:what|which) (?:share|percentage|%|percent)\b[^.?!\n]{0,60}/i.exec(text)?.[0]
   const percents = answer.numbers.filter(({ isPercent }) => isPercent)
   if (!question || percents.length === 0 || task.code || /\d/.test(question)) return notApplicable
   const pairs = labelledValues(text)

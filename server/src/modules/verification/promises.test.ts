@@ -168,6 +168,7 @@ const FIGURES: readonly Promised[] = [
   ['default', 'Invoice of 28 May 2025, payable within 30 days. Last day to pay?', '30 June 2025.', '27 June 2025.'],
   ['default', 'The ferry leaves 13:50 and takes 2 h 25 min. When does it arrive?', 'At 16:05.', 'At 16:15.'],
   ['default', '15:00 in UTC+1: what time is it in UTC-3 and in UTC+9?', '11:00 and 22:00.', '11:00 and 23:00.'],
+  ['default', 'Our club was founded on 9 May 1986. How old is it on 9 May 2026?', 'It is 30.', 'It is 40.'],
   ['default', 'If today is Monday, which weekday is it in 10 days?', 'A Friday.', 'A Thursday.'],
   ['default', '80 euros with 25 % discount?', 'You pay 65 euros.', 'You pay 60 euros.'],
   ['analyst-v1', 'Returns: 45 of 790 orders. Rate?', '45 of 790 = 6.3 %', '45 of 790 = 5.7 %'],
