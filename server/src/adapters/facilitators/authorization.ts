@@ -45,8 +45,19 @@ export function parseSignature(signature: Hex): KeySignature | undefined {
   return { r: `0x${signature.slice(2, 66)}`, s, v }
 }
 
+/** Signers by digest and signature: a payment is looked at when it is metered, verified and settled. */
+const signers = new Map<string, Hex>()
+const MAX_SIGNERS = 4_096
+
 export function recoverSigner(curve: Curve, digest: Uint8Array, { r, s, v }: KeySignature): Hex | undefined {
-  return curve.recover(digest, toBytes(`${r.slice(2)}${s.slice(2)}`), v === 28 ? 1 : 0)
+  const key = `${curve.name}${toHex(digest)}${r}${s}${v}`
+  const knownSigner = signers.get(key)
+  if (knownSigner) return knownSigner
+  const signer = curve.recover(digest, toBytes(`${r.slice(2)}${s.slice(2)}`), v === 28 ? 1 : 0)
+  if (signer === undefined) return undefined
+  if (signers.size >= MAX_SIGNERS) signers.delete(signers.keys().next().value!)
+  signers.set(key, signer)
+  return signer
 }
 
 export function encodeTransfer(authorization: Authorization, { v, r, s }: KeySignature): Hex {

@@ -28,13 +28,7 @@ import {
 } from '../chain/codec.ts'
 import { MULTICALL3 } from '../chain/edr.ts'
 import { type ChainRequest, isExecutionFailure } from '../chain/rpc.ts'
-import {
-  authorizationDigest,
-  encodeTransfer,
-  type KeySignature,
-  parseSignature,
-  recoverSigner,
-} from './authorization.ts'
+import { authorizationDigest, encodeTransfer, parseSignature, recoverSigner } from './authorization.ts'
 import { checkTerms, type Refusal } from './check-terms.ts'
 import { buildWalletCalls } from './contract-wallets.ts'
 import { REASON, reasonFromRevert } from './reasons.ts'
@@ -66,7 +60,6 @@ const DEFAULT_MAX_BATCH = 64
 /** A payment signed by a key uses a third of this. A contract wallet's own code gets what a passkey check needs. */
 const KEY_CALL_GAS = 300_000
 const WALLET_CALL_GAS = 1_000_000
-const MAX_RECOVERED = 4_096
 /** Payments simulated in one call; their gas stays far below what public nodes allow a call. */
 const MAX_SIMULATED = 16
 
@@ -83,18 +76,6 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
   )
   const queues = senders.map((sender) => createSettlementQueue({ request, reader, sender, maxBatch }))
   const settleOnce = createSettleOnce({ remember: true })
-
-  // Signatures that were recovered to their payer: a payment is prepared when it is verified and again when it is settled.
-  const recoveredSignatures = new Set<string>()
-  const isSignedBy = (payer: Hex, digest: Uint8Array, signature: KeySignature): boolean => {
-    const key = [toHex(digest), signature.r, signature.s, signature.v, payer].join()
-    if (recoveredSignatures.has(key)) return true
-    if (recoverSigner(curve, digest, signature) !== payer.toLowerCase()) return false
-    if (recoveredSignatures.size >= MAX_RECOVERED)
-      recoveredSignatures.delete(recoveredSignatures.values().next().value!)
-    recoveredSignatures.add(key)
-    return true
-  }
 
   const hasCode = async (address: Hex) => (await request('eth_getCode', [address, 'latest'])) !== '0x'
 
@@ -115,7 +96,7 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
     const digest = authorizationDigest(authorization, domain)
     const keySignature = parseSignature(signature)
     const common = { asset, authorization }
-    if (keySignature && isSignedBy(authorization.from, digest, keySignature)) {
+    if (keySignature && recoverSigner(curve, digest, keySignature) === authorization.from.toLowerCase()) {
       const calls = [{ target: asset, callData: encodeTransfer(authorization, keySignature) }]
       return { digest: toHex(digest), job: { ...common, calls, isolated: false } }
     }

@@ -30,9 +30,9 @@ import { awaitRefusalAudit, createRefusals, refusalCode, refusalFields } from '.
 import { createBudgets } from './counters/budgets.ts'
 import {
   groupCounterReads,
+  groupSettledReads,
   pruneEndedLimits,
   pruneExposureLimits,
-  readSettledMicro,
 } from './counters/limit-counters.store.ts'
 import { recordRefusalStep } from './governance.steps.ts'
 import { createAuthorize } from './grants/authorize.ts'
@@ -165,7 +165,7 @@ export function createGovernance(deps: GovernanceDeps) {
     sweepReportedCloses: createSweepReportedCloses(deps),
     pruneEndedLimits: () =>
       pruneEndedLimits(deps.db, new Date(deps.clock.now().getTime() - ENDED_LIMITS_MS), PRUNE_BATCH),
-    readSettledMicro: (payer: string) => readSettledMicro(deps.db, payer),
+    readSettledMicro: groupSettledReads(deps.db),
     pruneExposureLimits: () => pruneExposureLimits(deps.db, EXPOSURE_BATCH),
     sweepExpiredApprovals: approvals.sweepExpired,
     pruneMessages: () => deleteOldMessages(deps.db, new Date(deps.clock.now().getTime() - MESSAGES_MS), PRUNE_BATCH),

@@ -86,15 +86,19 @@ export const removeLimits = (tx: Tx, scopes: readonly string[]) =>
 /** Increments the tenant's rules version; called in the transaction that changes the rules. */
 export const markRulesChanged = (tx: Tx, tenantId: string) => sql`select rules_changed(${tenantId})`.execute(tx)
 
-/** What a payer's runs have settled so far; zero when the payer has had none for a while. */
-export async function readSettledMicro(tx: Tx, payer: string): Promise<bigint> {
-  const row = await tx
-    .selectFrom('limits')
-    .select('spent_micro')
-    .where('scope', '=', exposureScope(payer))
-    .where('period', '=', 'open')
-    .executeTakeFirst()
-  return row?.spent_micro ?? 0n
+/** What the runs of a payer have settled so far; zero when it has had none for a while. Many payers are read in one query. */
+export function groupSettledReads(db: Db): (payer: string) => Promise<bigint> {
+  const readSettled = groupReads(async (payers: readonly string[]) => {
+    const rows = await db
+      .selectFrom('limits')
+      .select(['scope', 'spent_micro'])
+      .where('scope', 'in', [...new Set(payers)].map(exposureScope))
+      .where('period', '=', 'open')
+      .execute()
+    const settled = new Map(rows.map((row) => [row.scope, row.spent_micro]))
+    return payers.map((payer) => settled.get(exposureScope(payer)))
+  })
+  return async (payer) => (await readSettled(payer)) ?? 0n
 }
 
 /** Takes the lock that every step takes before it changes this counter. */
