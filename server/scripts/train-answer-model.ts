@@ -21,15 +21,16 @@ import { fitTrees, type Sample } from './fit-trees.ts'
 
 /**
  * Fits the models of `answer-model.ts` on labelled sets and on `refusals.txt` and `answers.txt`, and writes `answer-model.json`:
- * `node launch.mjs server/scripts/train-answer-model.ts [--held-out <prefix of ids>] [set.jsonl …]`, by default on
- * `development.jsonl`. What is held out takes no part, and the models are measured on it. Nothing is random, so the same lines
+ * `node launch.mjs server/scripts/train-answer-model.ts [--held-out <prefix of ids>] [set.jsonl …]`, by default on all
+ * sets. What is held out takes no part, and the models are measured on it. Nothing is random, so the same lines
  * give the same weights in whatever order they stand. The scores of one model that another reads come from fits without the
  * author's own set, as they will for outputs of strangers.
  */
 const data = new URL('../data/verification/', import.meta.url)
+const SETS = ['development.jsonl', 'calibration.jsonl', 'validation.jsonl']
 const options = process.argv.slice(2)
 const heldOut = options[0] === '--held-out' ? options.splice(0, 2)[1] : undefined
-const paths = options.length > 0 ? options : [new URL('development.jsonl', data)]
+const paths = options.length > 0 ? options : SETS.map((name) => new URL(name, data))
 const linesOf = (path: string | URL) =>
   readFileSync(path, 'utf8')
     .split('\n')

@@ -15,8 +15,11 @@ const WANTS_MESSAGE =
   /\b(?:reply|answer (?:the|him|her|them|customer|client|user)|respond|e-?mail|letter|mail|note|message|card|invitation|speech|toast|wish|cover letter|apolog\w{1,4}|tell (?:the|them|him|her)|customer|write to|dm|thank[- ]you|farewell|welcome|congratul\w{1,6}|antwort\w{0,3}|schreib\w{0,2}|brief|kunde\w?|réponds|répondre|écris|client|responde|escribe|correo|carta|cliente|rispondi|scrivi)\b/i
 const WANTS_CODE =
   /\b(?:code|function|script|regex|regexp|query|sql|python|javascript|typescript|java|kotlin|rust|golang|swift|bash|css|html|dockerfile|yaml|cron|unit tests?|class|method|endpoint|api|component|hook|makefile|terraform|ruby|php|c\+\+|c#|snippet|one-?liner|program|loop|jq|awk|sed|git)\b/i
+/** A question, or an order to explain; "prints the keys where qty is 0" is neither. */
 const EXPLAINS =
-  /\b(?:explain|what|what's|which|where|why|difference|how|review|describe|name|when|does|do|is|are|can|should|find|spot|undo|big-o)\b/i
+  /^\W{0,4}(?:(?:please|can you|could you|hi|hey|hello)[,:]? ){0,2}(?:explain|what|what's|which|where|why|how|review|describe|name|when|does|do|is|are|can|should|find|spot|undo)\b|\?|\b(?:explain|difference|big-o|review|why)\b/i
+const WANTS_PROSE =
+  /\b(?:commit message|changelog|release notes?|readme|documentation|docs|docstring|pull request|pr (?:title|description|text)|e-?mail|message to|error message|ticket|summary|user story|names? for|plan|advice|translate)\b/i
 const WRITES_CODE =
   /\b(?:write|create|implement|build|make|generate|code|script|function|query|regex|tests?|rule|dockerfile|class|component|one-?liner|snippet|program|add|convert|refactor)\b/i
 const CODE_MARKS = /[{}();=<>[\]`$|\\]|=>|::/g
@@ -90,7 +93,11 @@ export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures
     /^[ \t]{0,8}(?:select|insert into|create|update|delete from|with|def|function|class|const|let|import|from|#!|fn|func)\b/im.test(
       output.raw,
     )
-  const wantsCode = task.agentId.startsWith('coder') && !EXPLAINS.test(task.request) && WRITES_CODE.test(task.request)
+  const wantsCode =
+    task.agentId.startsWith('coder') &&
+    !EXPLAINS.test(task.request) &&
+    !WANTS_PROSE.test(task.request) &&
+    WRITES_CODE.test(task.request)
   const wantsMessage =
     /^support/.test(task.agentId) || (/^writer/.test(task.agentId) && WANTS_MESSAGE.test(task.request))
   const isJoke = task.agentId.startsWith('comedian')

@@ -18,17 +18,21 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findAnnouncement(task, output),
     findMissingFigure(task, output),
     findShortTranslation(task, output),
+    findTalkOfTranslation(task, output),
   ])
 
 const EDITS =
   /\b(?:rewrite|rephrase|plain (?:english|language|words)|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo)\b/i
 const DECLINED =
   /\b(?:not|can't|cannot|unable|never|won't|sorry|unfortunately|nicht|kein\w{0,2}|leider|pas|désolée?|no puedo|non posso)\b/i
+/** A message may promise for later, ask for something or send elsewhere when its task says so. */
+const PROMISES =
+  /\b(?:auto-?reply|out[- ]of[- ]office|away|absen\w{2,3}|(?:get|come|be) back|will (?:answer|reply|call|send|follow|write|check)|later|postpon\w{1,4}|delay\w{0,3}|ask (?:for|her|him|them)|needs?|missing|abwesen\w{2,5}|später|nachreichen|bitte um)\b/i
 /** Short forms that have few words of the task. */
 const OPEN_FORM =
   /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|spruch|motto|eslogan|lema|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
 /** The score of the model over which a text counts as a refusal. */
-const DECLINES = 1
+const DECLINES = 1.2
 /** What rewords a text, is short on purpose or is sent to somebody may decline something by order. */
 const DECLINES_IN_FORM = 2.3
 const DECLINES_IN_LETTER = 2.6
@@ -74,7 +78,10 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   const isOpenForm = OPEN_FORM.test(task.request) || (isJoke && output.words.length <= 25)
   // "Yes, every step checks out." answers a question of yes or no.
   const isYesOrNo = YES_OR_NO.test(head) && task.request.includes('?')
-  const mayDecline = (isOpenForm && output.words.length <= 12) || (isLetter && DECLINED.test(task.full.raw))
+  const mayDecline =
+    (isOpenForm && output.words.length <= 12) ||
+    (isLetter && DECLINED.test(task.full.raw)) ||
+    (isGreeting && PROMISES.test(task.full.raw))
   const threshold = mayDecline
     ? Number.POSITIVE_INFINITY
     : isGreeting
@@ -84,13 +91,17 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
         : DECLINES
   // A few words, and jokes, in languages without vectors give the model little to go by.
   const isSlight = (output.words.length < 12 || isJoke) && answerFeatures(task, output).english === 0
-  if (!isSlight && canDecline(task, output) && scoreDeclining(task, output) > threshold)
+  const score = canDecline(task, output) ? scoreDeclining(task, output) : undefined
+  if (!isSlight && score !== undefined && score > threshold)
     return failed('It talks around the task instead of doing it.')
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
   // A text that is to be reworded may itself decline something.
   if (task.is.translation || (EDITS.test(task.request) && DECLINED.test(task.material || task.full.raw))) return passed
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed
+  // "The sheet says nothing of gluten, so I can't promise it" has the phrases and answers: the model has to agree.
+  const [first = ''] = sentences
+  if (score !== undefined && score <= 0 && !(CANNOT.test(first) && WORK.test(first))) return passed
   const opening = sentences.slice(0, 2).join(' ')
   const isOwn = CANNOT.test(opening) && WORK.test(opening)
   if (isOwn && (SORRY.test(opening) || (isMostlyRefusal(sentences) && !hasSubstance(task, output))))
@@ -254,6 +265,18 @@ function findMissingFigure(task: ReadTask, output: ReadText): Finding {
 }
 
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
+
+const BEFORE_TRANSLATING =
+  /\b(?:before|once|as soon as) (?:i|you)\b.{0,80}\b(?:translat|version)|\bcould you (?:first )?(?:tell|let) me\b.{0,200}\?|\bi(?:'d| would) (?:need|like) to know\b|\bi (?:can't|cannot|am unable to|'m unable to) translate\b|\bbevor ich\b.{0,80}\bübersetz/i
+
+/** Talk about the translation, with words that its text cannot have. */
+const findTalkOfTranslation = (task: ReadTask, output: ReadText): Finding =>
+  task.is.translation &&
+  BEFORE_TRANSLATING.test(output.raw.slice(0, HEAD)) &&
+  /\b(?:translat\w{1,6}|übersetz\w{0,4})\b/i.test(output.raw) &&
+  !/\b(?:translat\w{1,6}|übersetz\w{0,4}|tradu\w{1,6})\b/i.test(task.material)
+    ? failed('It speaks of the translation instead of giving it.')
+    : passed
 
 /** A translation that has less than two fifths of the words of its text. */
 function findShortTranslation(task: ReadTask, output: ReadText): Finding {

@@ -1,7 +1,7 @@
 import { doubt, type Finding, failed, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
+import { plainText, type ReadText, sentencesOf, splitFences, trimMarks, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
 
 const OPEN_ENDED = new Set(
@@ -30,7 +30,9 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   if (endsWithHeading(output)) {
     const fault = failed('Its last heading has no text.')
     // A line in bold may be the conclusion itself.
-    return lastLine.startsWith('#') ? fault : doubt(fault)
+    const isNamed = !task.is.decision && task.full.raw.toLowerCase().includes(plainText(lastLine))
+    const isPlain = lastLine.startsWith('#') || STEP.test(lastLine) || LAST_PART.test(lastLine) || isNamed
+    return isPlain ? fault : doubt(fault)
   }
   if (lastLine === '' || lastLine.startsWith('|') || /^[`#>]/.test(lastLine) || lastLine.startsWith('```'))
     return passed
@@ -48,7 +50,11 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   if (isWordCut(task, output, body)) return failed('It stops in the middle of a word.')
   const words = wordsOf(sentence)
   const last = words.at(-1) ?? ''
-  const isVerse = output.lines.length >= 3 && !output.lines.slice(0, -1).some((line) => /[.!?。！？]$/u.test(line))
+  // Lines without full stops may be a verse or code; items are neither.
+  const isVerse =
+    output.lines.length >= 3 &&
+    !output.lines.slice(0, -1).some((line) => /[.!?。！？]$/u.test(line)) &&
+    !LIST_ITEM.test(lastLine)
   const least = output.lines.length > 1 || sentence !== body ? 2 : 4
   if (
     !isVerse &&
@@ -56,30 +62,51 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     OPEN_ENDED.has(last) &&
     /^[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
   )
-    return failed('Its last sentence has no end.')
-  // Jokes and one-liners may leave out their last full stop.
+    return isSingleLine(task, output)
+      ? doubt(failed('Its last sentence has no end.'))
+      : failed('Its last sentence has no end.')
+  // Jokes and one-liners may leave out their last full stop; a monologue may not.
   const isItem = /^\d{1,3}[.)]\s/.test(lastLine)
-  const isLoose = !isItem && (task.agentId.startsWith('comedian') || output.words.length < 25)
+  const isLoose = !isItem && output.words.length < (task.agentId.startsWith('comedian') ? 50 : 25)
+  if (SIGNATURE.test(sentence)) return passed
   const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
   return isLoose ? doubt(end) : end
 }
 
+/** "Bread worth getting up for" */
+const isSingleLine = (task: ReadTask, output: ReadText) =>
+  output.lines.length === 1 &&
+  output.words.length <= 12 &&
+  !output.raw.includes(',') &&
+  (task.is.creative || /\b(?:titles?|headlines?|motto|names?|subject line)\b/i.test(task.request))
+
+const LIST_ITEM = /^(?:\d{1,3}[.)]|\(\d{1,2}\)|[-*•–])\s/
+
 const HEADING = /^(?:#{1,6}\s.{2,80}|\*\*[^*]{2,80}\*\*:?)$/
+const LAST_PART =
+  /^\*\*(?:conclusion|recommendation|summary|next steps|risks?|threats|outlook|verdict|cons|fazit|empfehlung|risiken|ausblick|conclusión|recomendación|conclusioni?|recommandation|risques|riesgos)\*\*:?$/i
+const STEP = /^\*\*(?:step|phase|part|week|month|day|schritt|woche|teil|étape|semaine|paso|semana|fase|passo) \d/i
 
 /** The last line is a heading like those before it, each of which has text. */
 function endsWithHeading({ lines }: ReadText): boolean {
   const last = lines.at(-1) ?? ''
   // "**Total: 45**" says something itself.
-  if (!HEADING.test(last) || /\d|:./.test(last.replace(/^\*\*(?:step|phase|schritt|étape|paso) \d/i, ''))) return false
+  if (!HEADING.test(last) || (!STEP.test(last) && /\d|:./.test(last))) return false
   const headings = lines.filter((line) => HEADING.test(line) && line[0] === last[0])
   const withText = lines.filter(
     (line, index) => HEADING.test(line) && index + 1 < lines.length && !HEADING.test(lines[index + 1]!),
   )
-  return headings.length >= 2 && withText.length >= headings.length - 1
+  return (
+    headings.length >= 2 && headings.indexOf(last) === headings.length - 1 && withText.length >= headings.length - 1
+  )
 }
 
 const CLOSING =
   /^(?:kind|best|warm|many|with|yours|sincerely|regards|cheers|thanks|thank you|love|mit|viele|liebe|herzliche|cordialement|bien|saludos|un saludo|atentamente|cordiali|distinti|atenciosamente|abraços|met|z poważ|pozdraw|saygı|с уваж|your|ihr|votre|su|the|hartelijke|vriendelijke|groet|hälsningar|hilsen|terveisin|üdvözlettel|amicalement|bises|abrazos|baci|un abbraccio)\b/iu
+
+/** "Bien cordialement, le service client", "Ihr Team der Praxis Dr. Vogt", "Your Nordlicht team" */
+const SIGNATURE =
+  /^(?:kind|best|warm|warmest|many|sincerely|yours|regards|cheers|thanks|thank you|love|mit (?:freundlich|besten|lieben|herzlich)\p{L}{0,3}|viele|liebe|herzliche|beste|freundliche|cordialement|bien (?:cordialement|à vous|à toi)|avec nos|saludos|un (?:cordial )?saludo|atentamente|cordiali|distinti|un caro|atenciosamente|com os|abraços|met vriendelijke|z poważ|pozdraw|saygı|с уваж|hartelijke|vriendelijke|groet|hälsningar|hilsen|terveisin|üdvözlettel|amicalement|bises|abrazos|baci|un abbraccio|مع)(?!\p{L})|^(?:the|your|ihr|euer|votre|su|le|l'|el|il|la|das|uw|het|din|ditt|vårt|seu|a|o)\b.{0,40}?(?:team|service|support|crew|staff|équipe|equipo|kundendienst|kundenservice|squadra|servizio|servicio|atendimento|equipe|office|management|direction|dirección|direzione)(?!\p{L})/iu
 
 /** A last sentence without a full stop, where the sentences or the items before it have one. */
 function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly string[]): boolean {
@@ -126,6 +153,8 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
 function isWordCut(task: ReadTask, output: ReadText, body: string): boolean {
   const last = /(?<=[\s(])\p{Ll}[\p{Ll}]{1,20}$/u.exec(body.slice(-40))?.[0]
   if (/^\d{1,3}[.)] \p{Lu}$/u.test(body) && output.lines.length >= 3) return true
+  // "6. Price t"
+  if (/^\d{1,3}[.)] .{0,200}\p{L}{3} [f-hj-mo-wz]$/u.test(body) && output.lines.length >= 3) return true
   if (!last || output.words.length < 4) return false
   const others = new Set([...task.full.words, ...output.words.slice(0, -1)])
   if (others.has(last)) return false

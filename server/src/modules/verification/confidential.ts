@@ -1,3 +1,4 @@
+import { spendSteps } from '../../platform/step-budget.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf, wordsOf } from './text.ts'
@@ -107,11 +108,30 @@ function forbiddenNoun(task: ReadTask, output: ReadText): Finding {
 const PROHIBITS =
   /\b(?:never|do not|don't|must not|not to be|nicht|ne pas|no|não|non) (?:be )?(?:show|shown|give|given|share|shared|tell|told|reveal|revealed|mention|mentioned|disclose|disclosed|pass(?:ed)? on|publish|weitergeben|nennen|zeigen|verraten|divulguer|communiquer|compartir|mostrar|revelar|dar)\b|\binternal (?:only|use only)\b|\bnot for (?:the )?(?:customers?|clients?|public)\b/i
 
+const MARKED =
+  /^\W{0,3}(?:internal(?:ly)?|confidential|secret|private|intern|vertraulich|geheim|interne|confidentiel|interno|confidencial|riservato)\b[^:\n]{0,40}[:：]/i
+
+const RUN = 6
+
+/** As many words in a row of a secret as nobody writes by chance, and which the rest of the task does not have. */
+function hasRunOf(secret: string, output: string, rest: string): boolean {
+  const words = wordsOf(secret).slice(0, 60)
+  const [text, others] = [` ${wordsOf(output).join(' ')} `, ` ${wordsOf(rest).join(' ')} `]
+  spendSteps(words.length * (text.length + others.length))
+  return words.some((_, start) => {
+    const run = ` ${words.slice(start, start + RUN).join(' ')} `
+    return start + RUN <= words.length && text.includes(run) && !others.includes(run)
+  })
+}
+
 /** "Do not share staff code STAFF-99" in the task itself: its codes and most of its words are not for the answer. */
 function findWithheldPart(task: ReadTask, output: ReadText): Finding {
   const sentences = sentencesOf(task.full.raw.slice(0, 6_000)).slice(0, 60)
-  const secrets = sentences.filter((sentence) => sentence.length < 400 && PROHIBITS.test(sentence)).slice(0, 10)
-  if (secrets.length === 0) return notApplicable
+  const prohibited = sentences.filter((sentence) => sentence.length < 400 && PROHIBITS.test(sentence))
+  if (prohibited.length === 0) return notApplicable
+  // "Never share internal codes. Internal: supervisor code is …"
+  const marked = sentences.filter((sentence) => sentence.length < 400 && MARKED.test(sentence))
+  const secrets = [...new Set([...prohibited, ...marked])].slice(0, 10)
   const rest = sentences
     .filter((sentence) => !secrets.includes(sentence))
     .join('\n')
@@ -121,6 +141,7 @@ function findWithheldPart(task: ReadTask, output: ReadText): Finding {
   const text = told.join('\n').toLowerCase()
   const toldStems = new Set(wordsOf(text).map(stem))
   for (const secret of secrets) {
+    if (hasRunOf(secret, output.raw, rest)) return failed('It tells what the task wants kept back.')
     const codes = (
       secret.match(/(?<![\p{L}\d])(?=[\p{L}\d-]{0,30}\d)(?=[\p{L}\d-]{0,30}\p{L})[\p{L}\d][\p{L}\d-]{3,40}/gu) ?? []
     ).map((code) => code.toLowerCase())

@@ -25,13 +25,13 @@ test('the figures in the guide are those of the committed sets, and none got wor
   const { right, rightRefused, bad, badRefused } = summarise(validation)
   expect([right, bad]).toEqual([195, 160])
   // What was measured; the aims are 95 % and 2 %.
-  expect(badRefused).toBeGreaterThanOrEqual(137)
-  expect(rightRefused).toBeLessThanOrEqual(6)
+  expect(badRefused).toBeGreaterThanOrEqual(150)
+  expect(rightRefused).toBe(0)
 }, 120_000)
 
 test('the set that the checks were written on stays refused where it is wrong, and accepted where it is right', async () => {
   const development = await measure('development')
   expect(renderConfusionTable(development)).toBe(documented('development'))
   expect(summarise(development).rightRefused).toBeLessThanOrEqual(1)
-  expect(summarise(await measure('calibration')).rightRefused).toBeLessThanOrEqual(3)
+  expect(summarise(await measure('calibration')).rightRefused).toBe(0)
 }, 120_000)

@@ -1,5 +1,5 @@
 import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { detectLanguage, sameLanguage } from './languages.ts'
+import { type DetectedLanguage, detectLanguage, functionWordsIn, sameLanguage } from './languages.ts'
 import type { ReadTask } from './task.ts'
 import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
@@ -26,9 +26,9 @@ const WELL_KNOWN = new Set([
 
 /** The answer is in the language of the task, or in the one that the task names. */
 export function checkLanguage(task: ReadTask, output: ReadText): Finding {
-  const { prose } = splitFences(output.raw)
+  const prose = withoutCode(splitFences(output.raw).prose)
   const target = task.targetLanguage
-  const text = prose.replace(/`[^`\n]{0,200}`/g, ' ')
+  const text = withoutQuotations(prose.replace(/`[^`\n]{0,200}`/g, ' '))
   // Where a language is named and there is only code, its comments are what can be in a language.
   const language = detectLanguage(wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text))
   const isOwnLanguage = language && task.language && sameLanguage(language.language, task.language.language)
@@ -59,6 +59,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   if (!language || !task.language || task.mentionsLanguage) return notApplicable
   if (mayTranslate(task, output)) return notApplicable
   const own = task.language
+  if (hasOtherFunctionWords(task, wordsOf(text), language))
+    return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
   // "Is 17 a prime number?" has too few words for the table, and every one is English.
   if (
     !own.isSure &&
@@ -89,6 +91,10 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
   if (materialLanguage && sameLanguage(language.language, materialLanguage.language)) return passed
   const fault = failed(`It is in another language (${language.language}) than the task (${own.language}).`)
+  // "Fasse zusammen:" and an English text say little of the language of the answer.
+  const isSilent =
+    task.material !== '' && task.requestWords.length <= 4 && functionWordsIn(task.requestWords, own.language) === 0
+  if (isSilent) return doubt(fault)
   const isEnglish =
     language.language === 'en' &&
     isMostlyEnglish(prose) &&
@@ -97,6 +103,46 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   return isEnglish || isPlainlyOther(task, output, language.isSure && (own.isSure || isPlainEnglish(task)))
     ? fault
     : doubt(fault)
+}
+
+const CODE_LINE =
+  /^\s{0,40}(?:SELECT|FROM|WHERE|AND|ORDER BY|GROUP BY|HAVING|LIMIT|(?:LEFT |INNER |RIGHT )?JOIN|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|VALUES|SET)\b|[{};]\s{0,8}$|=>|^\s{0,40}(?:def|const|let|var|import|function|class|return|public|if|for)\b.{0,200}[:({;]/
+
+/** Code without fences has no language of its own. */
+const withoutCode = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line.length > 400 || !CODE_LINE.test(line))
+    .join('\n')
+
+/** What is quoted may be in any language; where little else is said, it counts. */
+function withoutQuotations(text: string): string {
+  let rest = ''
+  let at = 0
+  for (const { start, end } of quotedPassages(text, 200)) {
+    rest += `${text.slice(at, start)} `
+    at = end
+  }
+  rest += text.slice(at)
+  return wordsOf(rest).length >= 5 ? rest : text
+}
+
+/** The small words of another language stand in the answer, and those of the task's own do not; in the task it is the other way round. */
+function hasOtherFunctionWords(task: ReadTask, words: readonly string[], { language }: DetectedLanguage): boolean {
+  const { language: own, isSure } = task.language!
+  // "Di" and "Do" are words of Polish, and days of a German week.
+  if (!isSure && !WELL_KNOWN.has(own)) return false
+  const given = [task.material, ...task.context].map((text) => detectLanguage(wordsOf(text))?.language)
+  if (sameLanguage(language, own) || given.some((other) => other && sameLanguage(other, language))) return false
+  const ofOther = functionWordsIn(words, language)
+  const ofTask = functionWordsIn(task.requestWords, own)
+  return (
+    words.filter((word) => /\p{L}/u.test(word)).length >= 6 &&
+    ofOther >= 3 &&
+    3 * functionWordsIn(words, own) <= ofOther &&
+    ofTask >= 2 &&
+    2 * functionWordsIn(task.full.words, language) <= ofTask
+  )
 }
 
 /** How many words tell a language for sure. */

@@ -130,6 +130,12 @@ export function detectLanguage(words: readonly string[]): DetectedLanguage | und
   }
 }
 
+/** How many different function words of a language are among these words. */
+export function functionWordsIn(words: readonly string[], language: string): number {
+  const found = new Set(words.slice(0, MAX_WORDS).filter((word) => INDEX.get(word)?.includes(language)))
+  return found.size
+}
+
 export const sameLanguage = (a: string, b: string) => a === b || (NEIGHBOURS[a]?.includes(b) ?? false)
 
 /** The names of languages in the languages that tasks are written in. */
@@ -191,5 +197,35 @@ export const ownLanguageNamed = (text: string): string | undefined =>
 const LANGUAGE_OF_NAME = new Map(
   Object.entries(NAMES).flatMap(([language, names]) => names.split(' ').map((name) => [name, language] as const)),
 )
+
+/** Names of languages in scripts without spaces and in languages with many cases. */
+const NAME_STEMS: readonly (readonly [string, RegExp])[] = [
+  [
+    'en',
+    /英语|英文|英語|영어|английск|англійськ|αγγλικ|الإنجليزية|\b(?:ingilizce|angličtin|anglicky|angielsk|englanni|angol(?:ra|ul)|engleză|engelsk|engleski)/iu,
+  ],
+  [
+    'de',
+    /德语|德文|ドイツ語|독일어|немецк|німецьк|γερμανικ|الألمانية|\b(?:almanca|němčin|německy|niemieck|saksaksi|német(?:re|ül)|germană|tysk|njemački)/iu,
+  ],
+  [
+    'fr',
+    /法语|法文|フランス語|프랑스어|французск|французьк|γαλλικ|الفرنسية|\b(?:fransızca|francouzštin|francouzsky|francusk|ranskaksi|franci(?:ára|ául)|franceză|fransk)/iu,
+  ],
+  [
+    'es',
+    /西班牙语|スペイン語|스페인어|испанск|іспанськ|ισπανικ|الإسبانية|\b(?:ispanyolca|španělštin|španělsky|hiszpańsk|espanjaksi|spanyol(?:ra|ul)|spaniolă|spansk)/iu,
+  ],
+  [
+    'it',
+    /意大利语|イタリア語|이탈리아어|итальянск|італійськ|ιταλικ|الإيطالية|\b(?:italyanca|italštin|italsky|włosk|italiaksi|olasz(?:ra|ul)|italiană|italiensk)/iu,
+  ],
+  ['ja', /日语|日文|日本語|일본어|японск|\b(?:japonca|japonštin|japońsk)/iu],
+  ['zh', /中文|汉语|中国語|중국어|китайск|\b(?:çince|čínštin|chińsk)/iu],
+]
+
+/** The languages that a text names in one of these ways. */
+export const languagesByStem = (text: string): string[] =>
+  NAME_STEMS.flatMap(([language, pattern]) => (pattern.test(text) ? [language] : []))
 
 export const languageNamed = (word: string) => LANGUAGE_OF_NAME.get(word)

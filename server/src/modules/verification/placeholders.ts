@@ -40,7 +40,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
 }
 
 const PLACEHOLDER_PHRASE =
-  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|result|data|image|list) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?|sample |dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
+  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|results?|data|image|list|sum|total|amount|figure|number|value|date|price|address|link|quote|punchline|title|table|example) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?|sample |dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
 
 const STAGE =
   /^(?:(?:figure|fig|table|ref|footnote|source|note|sentences?|paragraph|line|page|section|chapter|row|step) \d|laughs?|laughter|applause|pause|beat|sighs?|sic|verse ?\d?|chorus|bridge|outro|intro|music|audience .{0,30}|drum ?roll|rimshot|mic drop|crowd .{0,30}|source|citation.{0,20}|note|edit|link|image|lacht|pausa|rires?|whispers?|dramatic .{0,30}|walks? .{0,30}|exit.{0,30}|enter.{0,30}|gasps?|smiles?|shrugs?|looks? .{0,30}|points? .{0,30})$/i
@@ -81,6 +81,8 @@ const HTML =
 
 function isSlot(inner: string, isBracket: boolean): boolean {
   if (/^[\d\s,.;:-]+$/.test(inner) || /^[ xX✓]$/.test(inner) || HTML.test(inner)) return false
+  // "[A-Z]" and "[a-z0-9_]" are sets of letters.
+  if (/(?<!\p{L})\p{L}-\p{L}(?!\p{L})|\\/u.test(inner)) return false
   const words = wordsOf(inner.replaceAll('_', ' '))
   if (words.length === 0 || words.length > 10 || STAGE.test(inner)) return false
   const hasSlotWord = words.some((word) => SLOT_WORDS.test(word))

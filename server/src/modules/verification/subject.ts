@@ -18,6 +18,8 @@ const OTHER_SUBJECT_GOES_ON = 3
 const FAR = 0.46
 /** How far over its threshold a score decides. */
 const MARGIN = 0.5
+/** A shorter answer may share nothing with its question. */
+const LEAST_WORDS = 15
 
 /**
  * Whether the answer is about what the task is about, and of the kind that it wants. A model weighs what the two share, words,
@@ -40,7 +42,8 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const score = scoreOtherSubject(task, output)
   if (!mayBeAnything && score > threshold) {
     const fault = failed('It is about something else, or of another kind than was asked for.')
-    return isOpen || task.targetLanguage || task.is.translation || score <= threshold + MARGIN ? doubt(fault) : fault
+    const isSure = score > threshold + MARGIN && output.words.length >= LEAST_WORDS
+    return isOpen || task.targetLanguage || task.is.translation || !isSure ? doubt(fault) : fault
   }
   if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
     return features.shared_count! > 0 ? passed : notApplicable

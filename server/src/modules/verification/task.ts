@@ -1,4 +1,4 @@
-import { type DetectedLanguage, detectLanguage, languageNamed, ownLanguageNamed } from './languages.ts'
+import { type DetectedLanguage, detectLanguage, languageNamed, languagesByStem, ownLanguageNamed } from './languages.ts'
 import { quotedPassages, type ReadText, readText, splitFences, wordsOf } from './text.ts'
 
 /** What a task wants, and the material it gives. Read once, before any check. */
@@ -29,7 +29,7 @@ const MAX_REQUEST = 3_000
 
 const KINDS = {
   translation:
-    /\b(?:translat\w{0,8}|übersetz\w{0,4}|tradui\w{0,6}|traduc\w{0,6}|traduz\w{0,6}|vertaal\w{0,4}|överfätt|översätt|how do you say|what is .{1,60} in (?:french|german|spanish|italian)|přelož\w{0,3}|prelož\w{0,3}|(?:prze)?tłumacz\w{0,2}|oversæt\w{0,2}|oversett\w{0,2}|käännä|fordíts\w{0,3}|çevir\w{0,3}|terjemahkan)|перевед\p{L}{0,5}|переклад\p{L}{0,5}|μετάφρασ\p{L}{0,4}|ترجم|dịch|अनुवाद|अंग्रेज़ी|翻译|翻譯|訳し|訳して|번역|(?:^|\n)\s{0,3}(?:english|german|french|spanish|italian|portuguese|dutch) please\b/iu,
+    /\b(?:translat\w{0,8}(?! (?:office|agency|bureau|company|firm|business|team|industry|job|project))|übersetz\w{0,4}|tradui\w{0,6}|traduc\w{0,6}|traduz\w{0,6}|vertaal\w{0,4}|överfätt|översätt|how do you say|what is .{1,60} in (?:french|german|spanish|italian)|přelož\w{0,3}|prelož\w{0,3}|(?:prze)?tłumacz\w{0,2}|oversæt\w{0,2}|oversett\w{0,2}|käännä|fordíts\w{0,3}|çevir\w{0,3}|terjemahkan)|перевед\p{L}{0,5}|переклад\p{L}{0,5}|μετάφρασ\p{L}{0,4}|ترجم|dịch|अनुवाद|अंग्रेज़ी|翻译|翻譯|訳し|訳して|번역|(?:^|\n)\s{0,3}(?:english|german|french|spanish|italian|portuguese|dutch) please\b/iu,
   summary:
     /\b(?:summari[sz]e|summary|sum up|tl;?dr|condense|shorten|zusammenfass\w{0,4}|fass\w{0,3} .{0,200}zusammen|résum\w{0,4}|resum\w{0,4}|riassum\w{0,4}|samenvat\w{0,4}|key points|in a nutshell)/i,
   extraction:
@@ -41,7 +41,7 @@ const KINDS = {
   questions:
     /\b(?:questions?|quiz|interview|survey|faqs?|fragen|frage|preguntas?|domande|perguntas?|vragen|riddles?|knock[- ]knock|what to ask|ask)\b/i,
   template:
-    /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill[- ]in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold|form letter|mad libs?|gaps?|blanks?|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
+    /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill[- ]in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold|form letter|mad libs?|cloze|(?:with|leave|fill\w{0,3}(?: in)?) (?:the |an? |\d )?(?:\w{1,12} )?(?:gaps?|blanks?)|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
   creative:
     /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|novel|opening (?:line|scene)|dialogue|monologue|screenplay|card|condolences?|wishes|congratulat\w{1,6})\b/i,
   fix: /\bmake (?:it|this|that|the \w{1,20}) (?:safe|secure|work)\b|\b(?:close|free|release) .{1,40} even\b|\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
@@ -62,7 +62,12 @@ export function readTask(agentId: string, task: string, context: readonly string
   const isNamedOnly =
     material !== '' && requestWords.length <= 4 && requestWords.some((word) => languageNamed(word) !== undefined)
   const is = { ...kinds, translation: kinds.translation || isNamedOnly }
-  const target = targetLanguageOf(requestWords, is.translation) ?? ownLanguageNamed(request)
+  const stems = languagesByStem(full.raw.slice(0, 2_000))
+  const target =
+    targetLanguageOf(requestWords, is.translation) ??
+    ownLanguageNamed(request) ??
+    languageOfCustomer(request, material) ??
+    (is.translation && stems.length === 1 ? stems[0] : undefined)
   const language = detectLanguage(requestWords)
   return {
     agentId,
@@ -74,8 +79,7 @@ export function readTask(agentId: string, task: string, context: readonly string
     context,
     language: language?.isSure ? language : (detectLanguage(full.words) ?? language),
     targetLanguage: target,
-    mentionsLanguage:
-      target !== undefined || is.translation || speaksOfLanguage(requestWords) || namesForeignLanguage(full.raw),
+    mentionsLanguage: target !== undefined || is.translation || speaksOfLanguage(requestWords) || stems.length > 0,
     is,
     isVague: isVague(full, material, code),
     lacksMaterial: lacksMaterial(request, material, code, full),
@@ -160,12 +164,6 @@ const lacksMaterial = (request: string, material: string, code: string, full: Re
   (full.raw.match(/\d+/g)?.length ?? 0) < 3 &&
   MISSING.test(request)
 
-/** Names of languages in scripts and cases that words of Latin letters do not cover. */
-const namesForeignLanguage = (text: string) =>
-  /(?:английск|немецк|французск|испанск|итальянск|англійськ|німецьк|французьк)\p{L}{1,3}|αγγλικ|γερμανικ|γαλλικ|الإنجليزية|الألمانية|الفرنسية|الإسبانية|英语|英文|德语|德文|法语|法文|西班牙语|日语|日文|英語|ドイツ語|フランス語|スペイン語|中国語|영어|독일어|프랑스어|스페인어|일본어|중국어|\b(?:ingilizce|almanca|fransızca|ispanyolca|angličtin|němčin|francouzštin|angielsk|niemieck|francusk|englanniksi|saksaksi|angolra|németre|engleză|germană|franceză)\p{L}{0,4}/iu.test(
-    text.slice(0, 2_000),
-  )
-
 const OF_LANGUAGE = new Set(
   'word words phrase phrases say said speak spoken mean means meaning lesson learn learner teacher grammar vocabulary verb translate translation native language in into to auf ins en auf from something wort heißt bilingual both version'.split(
     ' ',
@@ -180,7 +178,22 @@ const speaksOfLanguage = (words: readonly string[]) =>
       [-3, -2, -1, 1, 2].some((offset) => OF_LANGUAGE.has(words[index + offset] ?? '')),
   ) || /\b(?:original language|any language|other languages?|bilingual|multilingual)\b/.test(words.join(' '))
 
+const OWN_LANGUAGE =
+  /\b(?:customer|client|guest|user|sender|writer|visitor|reader|patient|their|his|her|same|original)(?:'s|’s|s')? (?:own )?language\b|\bsprache des (?:kunden|gastes|absenders)|\blangue (?:du client|de l'expéditeur)|\bidioma del (?:cliente|remitente)|\blingua del cliente/i
+
+/** "Answer in the customer's language": that of the text given. */
+function languageOfCustomer(request: string, material: string): string | undefined {
+  if (!OWN_LANGUAGE.test(request)) return undefined
+  const language = detectLanguage(wordsOf(material))
+  return language?.isSure ? language.language : undefined
+}
+
 const ARTICLES = new Set('het the il lo das la el'.split(' '))
+const OF_TEXT = new Set(
+  'writes wrote asks asked speaks schreibt schrieb spricht is are was ist sind war written geschrieben est sont écrit está è são'.split(
+    ' ',
+  ),
+)
 const TO_LANGUAGE = new Set('in into to auf ins en al in nach naar till på no em para'.split(' '))
 
 /** "in French", "ins Englische", "to Spanish"; with a translation the last language that is named is the target. */
@@ -195,7 +208,15 @@ function targetLanguageOf(words: readonly string[], isTranslation: boolean): str
       hasFrom = true
       return
     }
+    // "The letter is in English: what do they want?"
+    const article = ARTICLES.has(words[index - 1] ?? '') ? 1 : 0
+    if (OF_TEXT.has(words[index - 2 - article] ?? '')) {
+      hasFrom = true
+      return
+    }
     const next = words[index + 1] ?? ''
+    // "when does it run? german please"
+    if (index > 0 && /^(?:please|bitte|pls)$/.test(next) && index + 2 >= words.length) targets.add(language)
     if (TO_LANGUAGE.has(before) && !/^(?:cities|class|history|food|market|customers?|speaking)$/.test(next))
       targets.add(language)
     else if (before === "l'" || /^l'/.test(word) || before === 'lo' || before === 'el') targets.add(language)
