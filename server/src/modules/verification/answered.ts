@@ -111,18 +111,6 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   const isEvasive =
     sentences.every((sentence) => EVASIVE.test(sentence) || FILLER.test(sentence) || ELSEWHERE.test(sentence)) &&
     sentences.some((sentence) => EVASIVE.test(sentence))
-  if (
-    /\b(?:pick|choose|recommend|name|which) (?:just |only |exactly )?one\b|\bone first\b|\bpick one\b/i.test(
-      task.request,
-    ) &&
-    /\b(?:either|both)\b/i.test(output.raw) &&
-    /\b(?:depend\w{0,3}|up to you|what you like|prefer|your decision|merits|advantages)\b/i.test(output.raw) &&
-    output.words.length <= 60 &&
-    !/\b(?:i(?:'d| would)? (?:recommend|choose|pick|go)|choose|go (?:with|for)|start with|recommend)\b/i.test(
-      output.raw,
-    )
-  )
-    return failed('It chooses none of what it was to choose from.')
   if (isEvasive && output.words.length <= 45 && !hasSubstance(task, output))
     return failed('It speaks about the question instead of answering it.')
   if (

@@ -19,8 +19,6 @@ const SIGNS: readonly RegExp[] = [
   /\b(?:table_name|column_?name|column[12]|your_table|my_table|some_table)\b|\bwhere condition\b|\byour_\w{2,20}\b/i,
 ]
 
-const PEOPLE =
-  /\b(?:John|Jane) Doe\b|\bJohn Smith\b|\bMax Mustermann\b|\bErika Mustermann\b|\bAcme\b|\bFulano\b|\bMario Rossi\b|\bJean Dupont\b/
 const LATIN = new Set(
   'lorem ipsum dolor amet consectetur adipiscing elit vestibulum luctus ultrices posuere cubilia curae donec velit neque auctor aliquam ullamcorper ligula faucibus sed tempor incididunt labore magna aliqua praesent sapien massa vivamus pellentesque nunc tincidunt mauris fermentum'.split(
     ' ',
@@ -46,12 +44,6 @@ export function findFiller(task: ReadTask, output: ReadText): Finding {
     if (match[0].startsWith('/path') && !taskText.includes('/')) continue
     return failed('It leaves a place to be filled in.')
   }
-  if (
-    /^(?:writer|support|comedian|strategist|researcher)/.test(task.agentId) &&
-    PEOPLE.test(prose) &&
-    !PEOPLE.test(taskText)
-  )
-    return failed('It has the name of nobody.')
   if (output.words.filter((word) => LATIN.has(word)).length >= 4 && !/\b(?:latin|lorem|ipsum)\b/i.test(taskText))
     return failed('It contains filler text.')
   const numbered = new Set(

@@ -1,4 +1,4 @@
-import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import { type DetectedLanguage, detectLanguage, functionWordsIn, sameLanguage } from './languages.ts'
 import type { ReadTask } from './task.ts'
 import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
@@ -94,7 +94,7 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // "Fasse zusammen:" and an English text say little of the language of the answer.
   const isSilent =
     task.material !== '' && task.requestWords.length <= 4 && functionWordsIn(task.requestWords, own.language) === 0
-  if (isSilent) return doubt(fault)
+  if (isSilent) return notApplicable
   const isEnglish =
     language.language === 'en' &&
     isMostlyEnglish(prose) &&
@@ -102,7 +102,7 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     englishShare(task.full.raw).share < 0.6
   return isEnglish || isPlainlyOther(task, output, language.isSure && (own.isSure || isPlainEnglish(task)))
     ? fault
-    : doubt(fault)
+    : notApplicable
 }
 
 const CODE_LINE =
