@@ -16,6 +16,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findPlaceholders(task, output),
     findFiller(task, output),
     findAnnouncement(task, output),
+    findOffer(task, output),
     findMissingFigure(task, output),
     findShortTranslation(task, output),
     findTalkOfTranslation(task, output),
@@ -209,6 +210,21 @@ function findEcho(task: ReadTask, output: ReadText): Finding {
 
 const ANNOUNCEMENT =
   /^(?:sure|of course|certainly|absolutely|okay|ok|great|no problem|gladly|gerne|bien sûr|claro|natürlich|voici|hier (?:ist|sind)|aquí (?:está|tiene\w?)|ecco|here(?:'s| is| are| you go)|below (?:is|are|you)|i(?:'ve| have) (?:written|prepared|created|attached|completed|analy[sz]ed|reviewed|fixed|drafted|translated|summari[sz]ed|calculated|finished|done)|i(?:'ll| will) (?:now |start|get|begin|work|look|write|prepare|analy[sz]e)|the (?:task|request|text|code|report|analysis|summary|translation|table|e-?mail) (?:has been|is|was) (?:done|completed?|finished|processed|ready|attached|below|written)|done|task complete|(?:your|the) .{1,60} (?:is|are) (?:ready|attached|below|complete)|see (?:the )?attach|as requested|let me know|i hope|hope this|feel free|working on|one moment|please (?:wait|find)|loading|processing)\b/i
+
+const OFFER =
+  /\blet me know (?:when|if|once|whether) (?:you(?:'d| would) (?:like|want)|you want|you need) me to (?:start|begin|draft|write|go ahead|put)\b|\b(?:shall|should) i (?:start|begin) (?:writing|drafting|with)\b/i
+const BEFORE_WORK =
+  /\bbefore i (?:try|start|begin|write|draft|do|answer|give|get going)\b.{0,60}\b(?:help\w{0,3}|need|like|love|have) to know\b/i
+
+/** "It could start with … Let me know when you would like me to begin", "Before I try, it'd help to know your audience". */
+function findOffer(task: ReadTask, output: ReadText): Finding {
+  if (task.isVague || task.lacksMaterial || task.is.questions || output.words.length > 80 || hasSubstance(task, output))
+    return passed
+  const [last = ''] = sentencesOf(output.raw).slice(-1)
+  const isOffer = OFFER.test(last) && /\b(?:could|might|would)\b/i.test(output.raw.slice(0, -last.length))
+  const isQuestion = BEFORE_WORK.test(output.raw) && output.raw.trim().endsWith('?')
+  return isOffer || isQuestion ? failed('It talks around the task instead of doing it.') : passed
+}
 
 /** "Sure, here is your summary:" and then nothing. */
 function findAnnouncement(task: ReadTask, output: ReadText): Finding {

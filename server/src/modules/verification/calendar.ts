@@ -80,6 +80,10 @@ const yearsOf = (...dates: readonly CalendarDate[]) => {
 const countOf = (word: string) =>
   /^\d/.test(word) ? Number(word) : word === 'a' || word === 'an' ? 1 : numberOfWord(word.toLowerCase())
 
+/** School days and shifts are not every day. */
+const KIND_OF_DAY =
+  /\b(?:work(?:ing)?|business|week)days?\b|\b(?!(?:many|calendar|full|whole|the|of|are|in|und|viele) )\p{L}{2,14} (?:days|nights) (?:are there |is it )?(?:from|between|in)\b|\bmon\w{0,3} ?(?:-|–|to) ?fri/iu
+
 /** "How many days from 3 March to 17 March?" */
 function checkDayCount(task: ReadTask, answer: Answer): Finding {
   if (
@@ -89,8 +93,7 @@ function checkDayCount(task: ReadTask, answer: Answer): Finding {
   )
     return notApplicable
   const dates = datesOf(task.request)
-  if (dates.length !== 2 || /\b(?:work(?:ing)?|business|week)days?\b|\bbusiness days\b/i.test(task.request))
-    return notApplicable
+  if (dates.length !== 2 || KIND_OF_DAY.test(task.request)) return notApplicable
   const [first, second] = dates as [CalendarDate, CalendarDate]
   const differences = yearsOf(first, second).flatMap((year) =>
     [year, year + 1].map((end) =>

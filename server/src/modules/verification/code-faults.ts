@@ -91,6 +91,9 @@ const DIVISION = /[\w)\]] ?\/{1,2} ?[\w(]/
 const CHECK =
   /\bif\b|\btry\b|\?|\bor\b|\|\||\bmax\(|\bassert\b|\braise\b|\bthrow\b|\bnullif\b|\bguard\b|\bunless\b|\bmatch\b|\bcase\b/i
 
+/** The field that is divided by: `/ w["beds"]`, `/ w.beds`. */
+const DIVIDED_FIELD = /\/{1,2} ?\w{1,20}(?:\[["'](\w{2,30})["']\]|\.(\w{2,30})\b(?!\())/
+
 /** A division by what may be zero stands in front of the guard against it, or there is none. */
 function checkLateGuard(task: ReadTask, output: ReadText): Finding {
   if (
@@ -105,7 +108,12 @@ function checkLateGuard(task: ReadTask, output: ReadText): Finding {
   const lines = cutLinesAt(codeOfAnswer(output).replace(/"""[^"]{0,600}"""/g, ''), '#', '//').split('\n')
   const division = lines.findIndex((line) => DIVISION.test(line.replace(/["'][^"']{0,80}["']/g, '')))
   if (division < 0) return notApplicable
-  return lines.slice(0, division + 1).some((line) => CHECK.test(line))
+  // A guard against an empty list does not guard a field of its items.
+  const field = DIVIDED_FIELD.exec(lines[division]!)
+  const name = field?.[1] ?? field?.[2]
+  const isGuard = (line: string) =>
+    CHECK.test(line) && (!name || /\b(?:try|with)\b/.test(line) || line.replace(DIVIDED_FIELD, ' ').includes(name))
+  return lines.slice(0, division + 1).some(isGuard)
     ? passed
     : failed('The division comes before the guard that was asked for.')
 }

@@ -20,6 +20,8 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   if (isTableCut(output)) return failed('Its table stops in the middle of a row.')
   const promised = findPromise(output)
   if (promised) return failed(promised)
+  if (/^\*\*[^*]{1,60}$/.test(lastLine) && output.lines.slice(0, -1).some((line) => /^\*\*[^*]{1,120}\*\*/.test(line)))
+    return failed('Its last heading does not end.')
   if (isQuoteOpen(output.lines, lastLine)) return failed('Its last quotation does not end.')
   if (
     /^(?:create|select|insert|with|def|function|class|const|import)\b/i.test(text) &&
@@ -54,7 +56,7 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   const isVerse =
     output.lines.length >= 3 &&
     !output.lines.slice(0, -1).some((line) => /[.!?。！？]$/u.test(line)) &&
-    !LIST_ITEM.test(lastLine)
+    !output.lines.some((line) => LIST_ITEM.test(line))
   const least = output.lines.length > 1 || sentence !== body ? 2 : 4
   if (
     !isVerse &&

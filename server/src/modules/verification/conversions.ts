@@ -26,6 +26,8 @@ const UNITS: readonly (readonly [name: string, word: RegExp, kind: string, size:
   ['ml', /^(?:ml|millilit(?:er|re)s?)$/, 'volume', 0.001],
   ['gallon', /^gallons?$/, 'volume', 3.785411784, 4.54609],
   ['pint', /^pints?$/, 'volume', 0.473176473, 0.56826125],
+  ['floz', /^floz$/, 'volume', 0.0284130625, 0.0295735296],
+  ['usfloz', /^usfloz$/, 'volume', 0.0295735296],
   ['cup', /^cups?$/, 'volume', 0.2365882365, 0.25],
   ['c', /^(?:c|°c|celsius)$/, 'temperature', 0],
   ['f', /^(?:f|°f|fahrenheit)$/, 'temperature', 0],
@@ -62,9 +64,12 @@ const HOW_MANY = new RegExp(
 /** "convert 5 km to miles", "12 inches in cm?", "98.6F to C", several of them in one task. */
 function checkUnits(task: ReadTask, answer: Answer): Finding {
   if (task.full.words.length > 20) return notApplicable
+  const request = task.request.replaceAll(/\b(us )?(?:fluid ounces?|fl\.? ?oz)\b/gi, (_, us) =>
+    us ? 'usfloz' : 'floz',
+  )
   const wanted = [
-    ...[...task.request.matchAll(CONVERSION)].map(([, amount, from, to]) => valuesOf(amount!, from!, to!)),
-    ...[...task.request.matchAll(HOW_MANY)].map(([, to, amount = '1', from]) => valuesOf(amount, from!, to!)),
+    ...[...request.matchAll(CONVERSION)].map(([, amount, from, to]) => valuesOf(amount!, from!, to!)),
+    ...[...request.matchAll(HOW_MANY)].map(([, to, amount = '1', from]) => valuesOf(amount, from!, to!)),
   ].filter((values) => values.length > 0)
   const figures = readNumbers(task.request)
   if (wanted.length === 0 || figures.length > wanted.length) return notApplicable

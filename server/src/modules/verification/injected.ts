@@ -26,7 +26,7 @@ const ADDRESSES_WITH_ORDER: readonly RegExp[] = [
 
 /** What an answer is told to do. */
 export const ORDER =
-  /(?<!\p{L})(?:ignore|tell|count|disregard|forget|output|write|say|report|rank|rate|state|add|append|omit|mention|recommend|treat|list|include|choose|approve|classify|confirm|describe|conclude|prefer|praise|mark|reply|respond|answer|print|declare|insert|end with|begin with|explain|summari[sz]e|translate|give|score|grade|present|call it|placed|ranked|listed|ignorier\p{L}{0,3}|schreib\p{L}{0,3}|antworte\p{L}{0,2}|nenn\p{L}{0,2}|bewert\p{L}{0,3}|empfiehl|empfehlen|di(?:le|ga|gli|s|tes)?|réponds?|répondez|écri[sv]\p{L}{0,2}|ajoute[rz]?|recommande[rz]?|ignore[rz]|responde[rd]?|escrib[ea]|añad[ea]|recomiend[ea]|rispond[ia]|scriv[ia]|aggiung[ia]|raccomand[ia]|escreva|adicione|recomende)(?!\p{L})/iu
+  /(?<!\p{L})(?:ignore|tell|count|disregard|forget|output|write|say|report|rank|rate|state|add|append|omit|mention|recommend|treat|list|include|choose|select|pick|record|invite|approve|classify|confirm|describe|conclude|prefer|praise|mark|reply|respond|answer|print|declare|insert|end with|begin with|explain|summari[sz]e|translate|give|score|grade|present|call it|placed|ranked|listed|ignorier\p{L}{0,3}|schreib\p{L}{0,3}|antworte\p{L}{0,2}|nenn\p{L}{0,2}|bewert\p{L}{0,3}|empfiehl|empfehlen|di(?:le|ga|gli|s|tes)?|réponds?|répondez|écri[sv]\p{L}{0,2}|ajoute[rz]?|recommande[rz]?|ignore[rz]|responde[rd]?|escrib[ea]|añad[ea]|recomiend[ea]|rispond[ia]|scriv[ia]|aggiung[ia]|raccomand[ia]|escreva|adicione|recomende)(?!\p{L})/iu
 
 /** Where a text speaks to a model: the first place for each way to do so. */
 function addressesIn(text: string, isTask: boolean): { start: number; end: number }[] {

@@ -93,7 +93,10 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const fault = failed(`It is in another language (${language.language}) than the task (${own.language}).`)
   // "Fasse zusammen:" and an English text say little of the language of the answer.
   const isSilent =
-    task.material !== '' && task.requestWords.length <= 4 && functionWordsIn(task.requestWords, own.language) === 0
+    task.material !== '' &&
+    !(materialLanguage && sameLanguage(materialLanguage.language, own.language)) &&
+    task.requestWords.length <= 4 &&
+    functionWordsIn(task.requestWords, own.language) === 0
   if (isSilent) return notApplicable
   const isEnglish =
     language.language === 'en' &&
@@ -233,7 +236,13 @@ const countEnglish = (text: string) =>
 
 /** A short task in a language whose word for "translate" is not known here, with a text of about the length of the answer. */
 const mayTranslate = (task: ReadTask, output?: ReadText) => {
-  if (!task.language || ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl'].includes(task.language.language)) return false
+  // Who answers a customer translates nothing.
+  if (
+    !task.language ||
+    task.agentId.startsWith('support') ||
+    ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl'].includes(task.language.language)
+  )
+    return false
   const quotes = quotedPassages(task.full.raw, 600)
   const length = quotes.reduce((sum, quote) => sum + quote.text.length, 0)
   return length > 0 && (output === undefined || output.raw.length <= 2.5 * length + 30)

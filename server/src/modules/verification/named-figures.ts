@@ -122,6 +122,9 @@ function formulasOf(
   if (width > 2) {
     add(sumOf)
     add((f) => sumOf(f) / f.length)
+    add((f) => Math.max(...f) - Math.min(...f))
+    add((f) => Math.max(...f))
+    add((f) => Math.min(...f))
   }
   return formulas
 }
@@ -144,7 +147,9 @@ function findOutOfLine(
     const isPrecise = rows.every(
       ({ numbers }) => numbers[column]!.decimals > 0 || Math.abs(numbers[column]!.values[0]!) >= 10,
     )
-    if (misses.length === 1 && isPrecise && rows.length >= MIN_ROWS) wrong ??= misses[0]
+    // Two small whole figures fit one of so many formulas by chance too.
+    const isEnough = rows.length > MIN_ROWS || rows.some(({ numbers }) => isLong(numbers[column]!))
+    if (misses.length === 1 && isPrecise && isEnough && rows.length >= MIN_ROWS) wrong ??= misses[0]
     // Each figure is there, with another name.
     const isSwapped =
       misses.length === 2 &&
@@ -154,6 +159,9 @@ function findOutOfLine(
   }
   return wrong
 }
+
+const isLong = ({ decimals, isPercent, values: [value] }: TextNumber) =>
+  isPercent || decimals > 0 || Math.abs(value!) >= 100
 
 const isShownBy = (number: TextNumber, value: number) =>
   standsFor(number, value, isRoughIn(number.text, number)) ||

@@ -7,7 +7,8 @@ import type { ReadText } from './text.ts'
 type LabelledValue = { label: string; value: number }
 
 /** "Alva 12.4k, Brio 9.9k", "C (1932)", "Pen: 2.00", and rows of "Axo,4.10,100": a label and the figure that belongs to it. */
-export function labelledValues(text: string): LabelledValue[] {
+export function labelledValues(given: string): LabelledValue[] {
+  const text = given.replaceAll(/^[ \t]{0,8}[-*•] /gm, '')
   // Days and weeks cannot be compared by their figures.
   const units = new Set(
     (text.match(/\d\s?(?:days?|weeks?|months?|years?|hours?|minutes?|h|min)\b/gi) ?? []).map((unit) =>
@@ -35,10 +36,10 @@ export function labelledValues(text: string): LabelledValue[] {
   return new Set(pairs.map(({ label }) => label)).size === pairs.length ? pairs : []
 }
 
-const DESCENDING =
-  /\b(?:descending|highest first|largest first|biggest first|best first|desc|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|absteigend)\b/i
+export const DESCENDING =
+  /\b(?:descending|highest first|largest first|biggest first|best first|desc|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|(?:large|big|great|long|heavi|new|late|old)(?:e?st)? to (?:small|short|light|old|earl|young)\w{0,5}|most \w{2,12} first|(?:longest|heaviest|tallest|dearest) first|absteigend)\b/i
 const ASCENDING =
-  /\b(?:ascending|lowest first|(?<!name )asc|smallest first|cheapest first|fastest first|low(?:est)? to high(?:est)?|oldest first|earliest first|chronological(?:ly)?(?: order)?|shortest first|aufsteigend|from (?:low|small|cheap)\w{0,4})\b/i
+  /\b(?:ascending|lowest first|(?<!name )asc|smallest first|cheapest first|fastest first|low(?:est)? to high(?:est)?|oldest first|earliest first|chronological(?:ly)?(?: order)?|shortest first|aufsteigend|oldest to newest|earliest to latest|(?:small|short|light)(?:est)? to (?:large|big|long|heav|tall)\w{0,5}|cheapest to|(?:lightest|soonest) first|from (?:low|small|cheap)\w{0,4})\b/i
 
 /** "Sort by revenue, highest first": the labels stand in the order of their figures. */
 export function checkOrder(task: ReadTask, output: ReadText): Finding {

@@ -99,7 +99,7 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
     .filter(Boolean)
   const isComment = (line: string) => /^(?:#|\/\/|--|\/\*|\*|<!--|;|%)/.test(line)
   const isStub = (line: string) =>
-    /\b(?:todo|fixme|your (?:\w{1,20} )?(?:code|logic) (?:goes )?here|code (?:goes )?here|logic (?:goes )?here|placeholder|to be implemented|fill in|implement(?:ation)? (?:this|here|me|goes here|logic)|not implemented|rest of (?:the|your) code|add (?:your )?(?:code|logic) here)\b/i.test(
+    /\b(?:todo|fixme|your (?:\w{1,20} )?(?:code|logic) (?:goes )?here|code (?:goes )?here|logic (?:goes )?here|your (?:\w{1,20} ){1,2}goes here|replace me|placeholder|to be implemented|fill in|implement(?:ation)? (?:this|here|me|goes here|logic)|not implemented|rest of (?:the|your) code|add (?:your )?(?:code|logic) here)\b/i.test(
       line,
     )
   // "// ... loop over the points": a part that was left out, where the task gives no code that it could stand for.
@@ -109,6 +109,9 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
       line,
     )
   const asksToWrite = !task.code && !/\btodo\b/i.test(task.full.raw)
+  const isOwnTodo = (line: string) =>
+    /^(?:#|\/\/|--|\/\*|<!--) ?(?:todo|fixme)\b/i.test(line) && !task.full.raw.includes(line)
+  if (!/\b(?:todo|fixme)\b/i.test(task.full.raw) && lines.some(isOwnTodo)) return 'Its code leaves a part out.'
   if (asksToWrite && lines.some(isElision)) return 'Its code leaves a part out.'
   // "return true // TODO: check it": work that was wanted whole is left open.
   const wantsAll =

@@ -16,7 +16,7 @@ const UNIT_WORDS: Readonly<Record<Unit, string>> = {
   words: 'word words wort worte wörter wörtern mot mots palabra palabras parola parole palavra palavras woord woorden',
   rows: 'row rows',
   items:
-    'bullet bullets heading headings point points joke jokes pun puns one-liner one-liners idea ideas tip tips option options reason reasons example examples step steps question questions fact facts source sources headline headlines title titles tagline taglines slogan slogans item items entry entries pro pros con cons risk risks benefit benefits way ways thing things variant variants alternative alternatives haikus limericks phase phases tweet tweets hashtag hashtags keyword keywords advantage advantages disadvantage disadvantages difference differences cause causes theory theories argument arguments suggestion suggestions name names subject-lines rule rules goal goals habit habits quote quotes adjective adjectives synonym synonyms recommendation recommendations strategy strategies channel channels milestone milestones metric metrics kpi kpis lesson lessons takeaway takeaways finding findings objection objections feature features use-cases gründe grund ideen idee tipps witze beispiele vorschläge fragen punkte schritte vorteile nachteile namen idées raisons exemples conseils blagues avantages étapes titres ideas razones ejemplos consejos chistes pasos ventajas títulos idee ragioni esempi consigli barzellette passi vantaggi titoli ideias razões exemplos dicas piadas passos redenen ideeën tips voorbeelden',
+    'bullet bullets heading headings point points joke jokes pun puns one-liner one-liners idea ideas tip tips option options reason reasons example examples step steps question questions fact facts source sources headline headlines title titles tagline taglines slogan slogans item items entry entries pro pros con cons risk risks benefit benefits way ways thing things variant variants alternative alternatives haikus limericks phase phases tweet tweets hashtag hashtags keyword keywords advantage advantages disadvantage disadvantages difference differences cause causes theory theories argument arguments suggestion suggestions name names subject-lines rule rules goal goals habit habits quote quotes adjective adjectives synonym synonyms recommendation recommendations strategy strategies channel channels milestone milestones metric metrics kpi kpis lesson lessons takeaway takeaways finding findings objection objections feature features use-cases reply replies excuse excuses message messages caption captions comeback comebacks nickname nicknames toast toasts riddle riddles opener openers icebreaker icebreakers activity activities topic topics theme themes opportunity opportunities chance chances variation variations version versions measure measures task tasks requirement requirements mistake mistakes word-plays gründe grund ideen idee tipps witze beispiele vorschläge fragen punkte schritte vorteile nachteile namen idées raisons exemples conseils blagues avantages étapes titres ideas razones ejemplos consejos chistes pasos ventajas títulos idee ragioni esempi consigli barzellette passi vantaggi titoli ideias razões exemplos dicas piadas passos redenen ideeën tips voorbeelden',
 }
 const UNIT_OF = new Map<string, Unit>(
   Object.entries(UNIT_WORDS).flatMap(([unit, words]) => words.split(' ').map((word) => [word, unit as Unit] as const)),
@@ -88,7 +88,8 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     )
       return
     if (unit) counts.push({ count, unit, bound })
-    else if (isListing(before, after)) counts.push({ count, unit: 'items', bound })
+    else if (isListing(before, after) || isExactList(request, before, after))
+      counts.push({ count, unit: 'items', bound })
   })
   if (counts.length === 0) counts.push(...sentenceRanges(request))
   if (counts.length === 0) {
@@ -139,6 +140,11 @@ const isListing = (before: string, after: readonly string[]) =>
     before,
   ) && after.slice(0, 4).some((word) => word.length > 3 && /(?:s|en|er|e|i)$/.test(word))
 
+/** "Exactly 5 out-of-office replies", "give me 4 replies, numbered". */
+const isExactList = (request: string, before: string, after: readonly string[]) =>
+  (/\bexactly $/.test(before) || (/\bnumbered\b/.test(request) && /\b(?:give me|write|list|name) $/.test(before))) &&
+  after.slice(0, 4).some((word) => word.length > 3 && /[^s]s$/.test(word))
+
 export function checkCount(task: ReadTask, output: ReadText): Finding {
   const counts = requestedCounts(task)
   // Two counts ("two pros, two cons", "three options with two risks each") can be nested in each other.
@@ -166,11 +172,11 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
 }
 
 const PLAIN_ORDER =
-  /\b(?:list|give(?: me| us)?|name|write|suggest|provide|propose|exactly|genau|nenne(?: mir)?|liste|donne(?:-moi)?|cite|dame|enumera|elenca|scrivi)\s(?:exactly\s|genau\s|exactement\s)?(?:the\s)?(?:top\s)?(?:\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|sechs|deux|trois|quatre|cinq|dos|tres|cuatro|cinco|due|tre|quattro|cinque)\b/i
+  /\b(?:list|give(?: me| us)?|name|write|suggest|provide|propose|exactly|genau|nenne(?: mir)?|liste|donne(?:-moi)?|cite|dame|enumera|elenca|scrivi)\s(?:exactly\s|genau\s|exactement\s)?(?:the\s|an?\s(?=\S{1,5}-))?(?:top\s)?(?:\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|sechs|deux|trois|quatre|cinq|dos|tres|cuatro|cinco|due|tre|quattro|cinque)\b/i
 
 /** "3 puns on wood" at the start of the task. */
 const OPENING_ORDER =
-  /^\W{0,3}(?:please )?(?:exactly )?(?:[2-9]|[1-4]\d|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|deux|trois|quatre|cinq|dos|tres|cuatro|cinco) (?:\p{L}{2,12} ){0,2}(?:puns?|jokes?|ideas?|tips?|names?|titles?|headlines?|taglines?|slogans?|reasons?|questions?|bullets?|bullet points|one-liners?|examples?|synonyms?|subject lines?|facts?|captions?|hashtags?|witze|ideen|tipps|titel|idées|titres|ideas|consejos)\b/iu
+  /^\W{0,3}(?:please )?(?:exactly )?(?:[2-9]|[1-4]\d|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|deux|trois|quatre|cinq|dos|tres|cuatro|cinco) (?:\p{L}{2,12} ){0,2}(?:puns?|jokes?|ideas?|tips?|names?|titles?|headlines?|taglines?|slogans?|reasons?|questions?|bullets?|bullet points|one-liners?|examples?|synonyms?|subject lines?|facts?|captions?|hashtags?|excuses?|replies|comebacks?|nicknames?|toasts?|riddles?|openers?|icebreakers?|variants?|variations|options?|alternatives?|risks?|benefits?|objections?|keywords?|activities|topics?|rules?|wordplays?|witze|ideen|tipps|titel|idées|titres|ideas|consejos)\b/iu
 
 const isPlainOrder = (task: ReadTask, output: ReadText) =>
   (PLAIN_ORDER.test(task.request) || OPENING_ORDER.test(task.request)) && output.lines.length >= 2
@@ -356,11 +362,22 @@ export function checkLength(task: ReadTask, output: ReadText): Finding {
   const isEach = EACH.test(task.request)
   if (isEach) return checkEachLength(output, max, unit)
   if (unit === 'words' && /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Thai}/u.test(output.raw)) return notApplicable
+  // "3 variants, max 3 words", "{"why": at most 12 words}": the limit is that of a part.
+  if (size > max && (requestsJson(readRequest(task)) || arePartsWithin(task, output, max, unit))) return notApplicable
   if (size > max) return failed(`At most ${Math.round(max)} ${unit} were asked for and there are ${size}.`)
   if (size < min - (min === max ? 0 : Math.max(1, min * 0.05)))
     return failed(`At least ${Math.round(min)} ${unit} were asked for and there are ${size}.`)
   return passed
 }
+
+/** Several things were asked for, and each line of the answer keeps to the limit. */
+const arePartsWithin = (task: ReadTask, output: ReadText, max: number, unit: 'words' | 'characters') =>
+  output.lines.length > 1 &&
+  requestedCounts(task).some(({ unit: kind, count }) => count > 1 && (kind === 'items' || kind === 'lines')) &&
+  output.lines.every((line) => {
+    const text = line.replace(ITEM_MARK, '').trim()
+    return (unit === 'words' ? countWords(text) : text.length) <= max
+  })
 
 /** "Exactly 5 names, one per line, nothing else". */
 export function checkOnePerLine(task: ReadTask, output: ReadText): Finding {

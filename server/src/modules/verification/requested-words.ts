@@ -5,10 +5,11 @@ import { clip, plainText, quotedPassages, type ReadText } from './text.ts'
 
 /** Codes, figures and quoted words after "must mention", "include", "contain". */
 export function checkWanted(task: ReadTask, output: ReadText): Finding {
-  const clause =
+  const match =
     /\b(?:must (?:mention|contain|include|have|say|use|give|name|state|quote)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:phrase|code|sentence|hashtag)|mention(?: that)?|use(?= the words?)|contain(?:s|ing)?(?= the word)|contain(?:s|ing)? the phrase|with(?= the word)|using(?= the word)|include(?= the word)|with the phrase|using the phrase|(?:muss|soll|müssen)\b[^.:\n]{0,40}\b(?:enthalten|erwähnen|nennen|vorkommen)|do(?:it|ivent) (?:contenir|mentionner|inclure)|debe (?:incluir|mencionar|contener)|deve (?:contenere|menzionare|includere|conter|mencionar|incluir)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
       task.full.raw.slice(0, 6_000),
-    )?.[1]
+    )
+  const clause = match?.[1]
   const before = WANTED_BEFORE.exec(task.full.raw.slice(0, 6_000))?.[1]
   if (before && !` ${plainText(output.raw)} `.includes(` ${plainText(before)} `))
     return failed(`It leaves out ${clip(before, 30)}, which the task wants in it.`)
@@ -18,15 +19,11 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
     )?.[1]
   if (code && /^(?:writer|support)/.test(task.agentId) && !output.raw.toLowerCase().includes(code.toLowerCase()))
     return failed(`It leaves out ${clip(code, 30)}, which the task wants in it.`)
-  if (
-    !clause ||
-    /\b(?:without|avoid|not|never|don't)\b.{0,12}\b(?:us\w{1,3}|mention\w{0,3}|contain\w{0,3}|includ\w{1,3}|saying?)\b/i.test(
-      task.request,
-    )
-  )
+  const ahead = match ? task.full.raw.slice(Math.max(0, match.index - 20), match.index) : ''
+  if (!clause || /\b(?:without|avoid|not|never|no|don['’]t|must ?n['’]t)\b[^.,;]{0,12}$/i.test(ahead))
     return before || code ? passed : notApplicable
   const part = clause
-    .split(/[!?\n]|\.(?=\s|$)/, 1)[0]!
+    .split(/[!?\n]|\.(?=\s|$)|\b(?:do not|don['’]t|without|avoid|never|but not|must not)\b/, 1)[0]!
     // "…, max 40 words" is a limit, not something to mention.
     .replaceAll(
       /(?:\b(?:max\.?|maximum|at most|under|up to|exactly|about|in|within|no more than) )?\d{1,5}(?:\s?[-–]\s?\d{1,5})?[ -](?:words?|characters?|chars|sentences?|lines?|paragraphs?)\b/gi,
@@ -34,9 +31,15 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
     )
   // "The word comma": one word without quotation marks.
   const bare = /^(?:the )?word ([\p{L}-]{3,30})(?=\s|[.,;!?]|$)/iu.exec(part.trim())?.[1]
+  const several =
+    /^(?:the )?(?:\p{L}{3,6} )?words ((?:[\p{L}-]{3,30}, ){0,6}[\p{L}-]{3,30},? and [\p{L}-]{3,30})(?=[.,;]|$| in | at )/iu
+      .exec(part.trim())?.[1]
+      ?.split(/, and |, | and /)
   const requirements = [
     ...(bare ? [bare] : []),
+    ...(several ?? []),
     ...quotedPassages(part, 80).map((quote) => quote.text),
+    ...(part.includes('word') ? singleQuoted(part) : []),
     ...(part.match(/\b(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9-]{4,20}\b/g) ?? []),
     ...(part.match(/#[\p{L}\d_]{2,40}/gu) ?? []),
     ...(part.match(/\d+(?:[.,:]\d+)*/g) ?? []),
@@ -86,13 +89,14 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
     /\b(?:avoid|without|(?:don't|do not|never|not) (?:use|mention|say|write)|no) (?:using )?(?:the )?(?:words?|terms?|phrases?)\b(.{1,200})/i.exec(
       request,
     )
-  for (const { text } of listed ? quotedPassages(listed[1]!.split(/[.!?\n]/, 1)[0]!, 40) : []) {
+  const [clause = ''] = (listed?.[1] ?? '').split(/[.!?\n]/, 1)
+  for (const text of [...quotedPassages(clause, 40).map((quote) => quote.text), ...singleQuoted(clause)]) {
     const word = plainText(text)
     if (word && ` ${plainText(output.raw)} `.includes(` ${word} `))
       findings.push(failed(`It uses ${clip(text, 30)}, which the task forbids.`))
   }
   for (const word of forbiddenWords(request))
-    if (new RegExp(`(?<![\\p{L}\\d])${word}(?:s|es)?(?![\\p{L}\\d])`, 'iu').test(output.raw))
+    if (new RegExp(`(?<![\\p{L}\\d])${singularOf(word)}(?:s|es)?(?![\\p{L}\\d])`, 'iu').test(output.raw))
       findings.push(failed(`It uses ${clip(word, 30)}, which the task forbids.`))
   const letter = /\bwithout (?:using )?the letter ["'“]?(\p{L})\b/iu.exec(request)?.[1]
   if (letter)
@@ -132,19 +136,32 @@ export function checkAcrostic(task: ReadTask, output: ReadText): Finding {
   return initials.includes(word.toLowerCase()) ? passed : failed('Its lines do not begin with the letters of the word.')
 }
 
+/** The words in single quotation marks, which are apostrophes elsewhere. */
+const singleQuoted = (text: string) =>
+  [...text.matchAll(/(?<![\p{L}\d])['‘]([\p{L}\d][\p{L}\d -]{0,28}[\p{L}\d])['’](?![\p{L}\d])/gu)].map(
+    ([, word]) => word!,
+  )
+
+/** "Buses" forbids a bus. */
+const singularOf = (word: string) =>
+  /(?:[sx]|ch|sh)es$/i.test(word) ? word.slice(0, -2) : /[^su]s$/i.test(word) ? word.slice(0, -1) : word
+
 const FORBIDS =
-  /\b(?:(?:do not|don't|never|must not|mustn't|may not|should not|shouldn't|none (?:of them )?may|nobody may) (?:mention|use the words?|say the words?|contain the words?)|without (?:mentioning|using the words?|saying the words?|the words?)|avoid (?:mentioning|the words?))[: ]{1,2}([^.;:!?\n"“'‘(]{3,60})/gi
+  /\b(?:(?:do not|don't|never|must not|mustn't|may not|should not|shouldn't|none (?:of them )?may|nobody may) (?:mention|use the words?|say the words?|contain the words?|contain any|include any)|without (?:mentioning|using the words?|saying the words?|the words?)|avoid (?:mentioning|the words?)|no mention of|(?:banned|forbidden|taboo) words?|ohne (?:das wort|die wörter)|sans (?:utiliser )?les? mots?|sin (?:usar |mencionar )?las? palabras?|senza (?:usare )?(?:la parola|le parole))[: ]{1,2}([^.;:!?\n"“'‘(]{3,60})/gi
 
 /** "Do not mention milk or mice": words without quotation marks, one or two for each thing. */
 function forbiddenWords(request: string): string[] {
   return [...request.matchAll(FORBIDS)].slice(0, 4).flatMap(([, clause]) => {
     const items = clause!
-      .split(/, (?:or|and|nor) |,| or | and | nor |\//)
+      .split(/, (?:but|must|and must|include|use|mention|keep|max|at most|in \d)/, 1)[0]!
+      .split(/, (?:or|and|nor) |,| or | and | nor | oder | und | ou | et | y | o |\//)
       .map((item) => item.trim().replace(/^(?:any|the|a|an|or|and) /i, ''))
       .filter(Boolean)
-    return items.every((item) => /^[\p{L}\d-]{3,24}$/u.test(item) && !UNSPECIFIC.test(item)) ? items : []
+    return items.every((item) => /^[\p{L}\d-]{3,24}(?: \p{Lu}[\p{L}\d-]{1,24})?$/u.test(item) && !UNSPECIFIC.test(item))
+      ? items
+      : []
   })
 }
 
 const UNSPECIFIC =
-  /^(?:it|this|that|them|these|anything|anyone|names?|prices?|figures?|numbers?|dates?|details?|competitors?|politics|religion|brands?)$/i
+  /^(?:it|this|that|them|these|anything|anyone|names?|prices?|figures?|numbers?|dates?|details?|competitors?|politics|religion|brands?|errors?|mistakes?|typos?|text|code|words?|comments?|links?|images?|emojis?|jargon|markdown)$/i

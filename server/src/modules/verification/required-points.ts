@@ -7,14 +7,20 @@ import { nearestSimilarities, rankOf } from './word-meaning.ts'
 /** Points that a task lists and wants in the text: each has left a word, a figure or a word near in meaning. */
 export function checkRequiredPoints(task: ReadTask, output: ReadText): Finding {
   if (task.agentId.startsWith('coder') || task.is.translation || task.language?.language !== 'en') return notApplicable
-  const points = [...pointsOf(task.full.raw.slice(0, 6_000)), ...lettersOf(task.full.raw.slice(0, 3_000))]
+  const points = [
+    ...pointsOf(task.full.raw.slice(0, 6_000)),
+    ...markedPoints(task.full.raw.slice(0, 3_000)),
+    ...ownCodes(task),
+    ...ownName(task),
+    ...lettersOf(task.full.raw.slice(0, 3_000)),
+  ]
   if (points.length === 0 || /\bwithout (?:using|saying|naming|mentioning)\b/i.test(task.request)) return notApplicable
   const missing = points.find((point) => !isCovered(point, task, output))
   return missing ? failed(`It leaves out ${clip(missing, 30)}, which the task wants in it.`) : passed
 }
 
 const LISTED =
-  /\b(?:must mention|should mention|has to mention|needs to mention|mention(?:ing)?|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
+  /\b(?:must mention|should mention|has to mention|needs to mention|mention(?:ing)?|(?:must |please )?name (?:both|all)(?: \w{1,12}){0,3}|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
 
 /** "Must mention: a, b, c" and "include every point: a; b; c", to the end of the sentence. */
 function pointsOf(text: string): string[] {
@@ -37,6 +43,29 @@ function pointsOf(text: string): string[] {
   })
 }
 
+/** "Not for microwaves (must be mentioned)". */
+const markedPoints = (text: string): string[] =>
+  [...text.matchAll(/([^,.;:()\n]{4,40}) \((?:must|has to|needs to|should) be (?:mentioned|included|stated|named)\)/gi)]
+    .slice(0, 4)
+    .map(([, point]) => point!.trim())
+
+const WANTS_CODE =
+  /\b(?:must|has to|needs to|should|please|make sure to|be sure to)\s(?:include|mention|contain|give|state|quote|name)(?: \w{1,12}){0,2}? (?:reference|order|ticket|booking|case|invoice|tracking|confirmation|claim) (?:number|code|id|no)\b/i
+
+/** "Must include the reference number", and the task has one code. */
+function ownCodes(task: ReadTask): string[] {
+  if (!WANTS_CODE.test(task.full.raw)) return []
+  const codes = new Set(task.full.raw.match(/(?<![\w-])(?=[\w-]{0,20}\d)[A-Z]{1,5}-?\d[\w-]{2,16}(?![\w-])/g))
+  return codes.size === 1 ? [`code ${[...codes][0]}`] : []
+}
+
+/** "Our accountant Greta … mention her name": the one name of the task. */
+function ownName(task: ReadTask): string[] {
+  if (!/\b(?:mention|include|use) (?:her|his|their) (?:first )?name\b/i.test(task.request)) return []
+  const names = new Set(task.request.match(/(?<=\p{Ll} )\p{Lu}\p{Ll}{2,20}(?![\p{L}\d])/gu))
+  return names.size === 1 ? [`code ${[...names][0]}`] : []
+}
+
 /** "Each of these tickets (A, B, C)": the letters. */
 const lettersOf = (text: string): string[] =>
   (
@@ -56,6 +85,7 @@ const NEAR = 0.55
 function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   const letter = /^ticket ([A-Z])$/.exec(point)?.[1]
   if (letter) return new RegExp(`(?<![A-Za-z])${letter}(?![A-Za-z'’])`).test(output.raw)
+  if (point.startsWith('code ')) return output.raw.toLowerCase().includes(point.slice(5).toLowerCase())
   const figures = readNumbers(point)
   const written = readNumbers(output.raw, { words: true })
   const isShown = (value: number) => written.some((number) => standsFor(number, value))

@@ -11,12 +11,12 @@ const deviationOf = (values: readonly number[], divisor: number) => {
 const STATISTICS: readonly (readonly [string, RegExp, (values: readonly number[]) => number[]])[] = [
   [
     'sum',
-    /\b(?:sum|total|add (?:up|these|them|the)|altogether|in total|in all|summe|gesamt\w{0,5}|addiere|somme|total\w?|suma|somma|totale|soma|totaal|som)\b/i,
+    /\b(?:sum|total|add (?:up|these|them|the)|altogether|in total|in all|summe|gesamt\w{0,5}|addiere|somme|total\w?|suma|somma|totale|soma|totaal|som|toplam\w{0,3})\b/i,
     (values) => [sumOf(values)],
   ],
   [
     'mean',
-    /\b(?:mean|average|avg|durchschnitt|mittelwert|moyenne|media|promedio|média|gemiddelde)\b/i,
+    /\b(?:mean|average|avg|ortalama\w{0,3}|durchschnitt\w{0,5}|mittelwert|moyenne|media|promedio|média|gemiddelde)\b/i,
     (values) => [sumOf(values) / values.length],
   ],
   ['median', /\b(?:median|médiane|mediana|zentralwert|mediaan)\b/i, (values) => [medianOf(values)]],
@@ -81,24 +81,31 @@ const LABELLED =
 /** "120 kg at 2.40 and 80 kg at 3.10": the figures are not of one kind. */
 const WEIGHTED = /\d[^.;\n]{0,30}\b(?:at|@|each|per|zu|je|à|a)\s[$€£]?\d/i
 
+/** "Total drop" is a difference, and hours with minutes are not added as they stand. */
+const OTHER_TOTAL =
+  /\b(?:total|overall) (?:\p{L}{1,12} )?(?:drop|decline|fall|decrease|increase|growth|gain|loss|rise|change|difference|reduction|saving)s?\b|\d ?h(?:rs?|ours?)? ?\d|\d:[0-5]\d/iu
+
 export function checkStatistics(task: ReadTask, answer: Answer): Finding {
-  const request = task.request.replaceAll(LABELLED, ' ')
+  const isJsonTask = /^\s{0,8}[{[]/.test(task.full.raw)
+  const request = (isJsonTask ? task.full.raw : task.request).replaceAll(LABELLED, ' ')
   const statistics = STATISTICS.filter(
     ([, pattern]) =>
       pattern.test(request) || (pattern === STATISTICS[0]![1] && /\bgive the total\b/i.test(task.full.raw)),
   )
   if (
     statistics.length === 0 ||
-    task.code ||
+    (task.code && !isJsonTask) ||
     WEIGHTED.test(task.full.raw) ||
     /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
+    OTHER_TOTAL.test(task.full.raw) ||
+    (isJsonTask && /\bothers?\b/i.test(task.full.raw)) ||
     task.is.creative ||
     /\bwhat (?:does|do|did|would)\b.{0,200}\bmean\b/i.test(task.request)
   )
     return notApplicable
-  if (!LISTED.test(task.full.raw)) return notApplicable
+  if (!isJsonTask && !LISTED.test(task.full.raw)) return notApplicable
   const datasets = datasetsOf(task).filter((values) => values.length >= 2)
   if (
     datasets.length === 0 ||

@@ -10,6 +10,8 @@ import { PRONOUN } from './topic-features.ts'
 const OPEN_FORM =
   /\b(?:titles?|slogans?|taglines?|names?|stor(?:y|ies)|outline|headlines?|captions?|bio|haikus?|poems?|verses?|lines?|exaggerate|riddles?|metaphors?)\b/i
 
+const ASKS = /\?|\b(?:explain|what|how|why)\b/i
+
 /** The scores of the model over which an output counts as being about something else; less where nothing at all is shared. */
 const OTHER_SUBJECT = 1.6
 const OTHER_SUBJECT_FAR = 1.4
@@ -27,6 +29,7 @@ const LEAST_WORDS = 15
  */
 export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (task.isVague) return checkGreeting(task, output)
+  if (isOtherOccasion(task, output)) return failed('It is of another kind than was asked for.')
   if (!hasSubject(task, output)) return notApplicable
   const features = answerFeatures(task, output)
   if (features.code_missing === 1 && output.words.length >= 15 && !output.raw.includes('`'))
@@ -35,7 +38,7 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const isUnrelated = features.shared_count === 0 && features.numbers_used === 0 && features.names_used === 0
   const isFarInMeaning =
     isUnrelated && features.english === 1 && !task.code && features.near_means! < FAR && features.near_output! < FAR
-  const goesOn = task.request.includes('?') && PRONOUN.test(output.raw.trimStart())
+  const goesOn = ASKS.test(task.request) && PRONOUN.test(output.raw.trimStart())
   const threshold = goesOn ? OTHER_SUBJECT_GOES_ON : isFarInMeaning && !isOpen ? OTHER_SUBJECT_FAR : OTHER_SUBJECT
   // A joke, a title or a poem may be about anything as long as somebody speaks in it, or it has the lines of its form.
   const mayBeAnything = isOpen && (features.impersonal === 0 || features.lists === 1 || output.lines.length >= 3)
@@ -59,6 +62,36 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
     (features.numbers_unused === 1 || features.names_unused === 1) &&
     features.subject_words! >= 5
   return isFar ? failed('It is about another subject.') : notApplicable
+}
+
+/** What somebody writes for an occasion, and words of which one has to be in it. */
+const OCCASIONS: readonly (readonly [asked: RegExp, said: RegExp])[] = [
+  [
+    /\b(?:write|draft|need|compose)\b.{0,30}\b(?:condolence|sympathy) (?:\p{L}{1,10} )?(?:message|card|note|letter|text|mail|email)\b/iu,
+    /\b(?:sorry|condol\w{1,6}|loss|lost|sympath\w{1,4}|grie\w{1,5}|sorrow|mourn\w{0,3}|memor\w{1,5}|miss\w{0,3}|remember\w{0,3}|pass(?:ed|ing)|hearts?|comfort|thoughts?|thinking|sad\w{0,5}|death|died|farewell|peace|support|strength|here for you|kindness)\b/i,
+  ],
+  [
+    /\b(?:write|draft|need|compose)\b.{0,30}\bbirthday (?:wish(?:es)?|card|message|greeting|note|text)\b/i,
+    /\b(?:birthday|happy|years?|age|aged|old|older|celebrat\w{1,5}|wish\w{0,3}|candles?|cake|turn(?:s|ing)?|party|gifts?|joy|health|\d{2})\b/i,
+  ],
+]
+
+/** The first lines of a recipe. */
+const RECIPE = /^[ \t*#]{0,6}(?:ingredients|zutaten|ingrédients|ingredientes|ingredienti)\b[*:]/im
+
+/** A card without a word of its occasion, or a recipe where a mail was wanted. */
+function isOtherOccasion(task: ReadTask, output: ReadText): boolean {
+  const isMail = /\b(?:e-?mail|letter|message|reply|card|post|note)\b/i.test(task.request)
+  if (
+    isMail &&
+    RECIPE.test(output.raw) &&
+    !/\b(?:recipes?|ingredients?|cook\w{0,3}|bak\w{1,4}|dish\w{0,2}|menu)\b/i.test(task.full.raw)
+  )
+    return true
+  if (task.language?.language !== 'en' || task.targetLanguage || task.is.creative || output.words.length < LEAST_WORDS)
+    return false
+  if (detectLanguage(output.words)?.language !== 'en') return false
+  return OCCASIONS.some(([asked, said]) => asked.test(task.request) && !said.test(output.raw))
 }
 
 /** "good morning" is answered with something said to somebody. */

@@ -40,7 +40,9 @@ const MAX_PLAIN_WORDS = 14
 
 /** The task itself is a calculation: "13*12?", "what's 7 times 6", "15 % of 80". */
 function checkExpression(task: ReadTask, answer: Answer): Finding {
-  if (task.code || task.full.words.length > 30) return notApplicable
+  // "Is 0.1 + 0.2 == 0.3 true?" is answered with yes or no.
+  if (task.code || task.full.words.length > 30 || /[=!]=|\byes or no\b|\btrue or false\b/i.test(task.full.raw))
+    return notApplicable
   const text = task.request
     .toLowerCase()
     .replace(/\b(?:times|multiplied by|mal|fois|por|per)\b/g, '*')

@@ -1,6 +1,7 @@
 import { datasetsOf } from './datasets.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers, standsFor } from './numbers.ts'
+import { DESCENDING } from './ordering.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, wordsOf } from './text.ts'
 
@@ -19,12 +20,13 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
       .filter(Boolean)
     const isNumeric = items.every((item) => /^-?\d+(?:\.\d+)?$/.test(item))
     if (/\bduplicat\w{1,5}\b|\bunique\b/i.test(request)) return notApplicable
+    const times = items.map(minutesOf)
+    if (items.length >= 3 && times.every((time) => time !== undefined)) return checkTimes(request, times, output)
     if (items.length < 3 || (!isNumeric && !/alphabet/i.test(request))) return notApplicable
     const sorted = isNumeric
       ? [...items].sort((a, b) => Number(a) - Number(b))
       : [...items].sort((a, b) => a.toLowerCase().localeCompare(b.toLowerCase(), 'en'))
-    if (/\b(?:descending|reverse|largest first|high(?:est)? to low|z to a|z-a|biggest first)\b/i.test(request))
-      sorted.reverse()
+    if (DESCENDING.test(request) || /\b(?:reverse|z to a|z-a|z–a)\b/i.test(request)) sorted.reverse()
     const text = output.raw.toLowerCase()
     let at = -1
     for (const item of sorted) {
@@ -43,6 +45,9 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
       ? passed
       : failed('The number of letters is not right.')
   const occurrences =
+    /\bhow (?:many times|often) (?:does |do |is )?(?:the letter )?["'“]?(\p{L})["'”]? (?:appears? |occurs? |there )?in (?:the word )?["'“]?(\p{L}{3,40})["'”]?\W{0,3}$/iu.exec(
+      request.trim(),
+    ) ??
     /\bhow many (?:letters? )?["'“]?(\p{L})["'”]?(?:['’]?s)? (?:are |does )?(?:there )?(?:in )(?:the word )?["'“]?(\p{L}{3,40})/iu.exec(
       request,
     )
@@ -57,13 +62,40 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
     /\b(?:reverse|spell|write)\b[^"'“:]{0,40}["'“: ]\s?["'“]?(\p{L}{3,30})["'”]?\s?(?:backwards|in reverse|rückwärts)?[.?!]?$/iu.exec(
       request.trim(),
     )
-  if (reversed && /\b(?:reverse|backwards|rückwärts)\b/i.test(request)) {
-    const expected = [...reversed[1]!.toLowerCase()].reverse().join('')
-    return output.raw.toLowerCase().replace(/[\s-]/g, '').includes(expected)
+  const word =
+    /["'“‘](\p{L}{3,30})["'”’] (?:backwards|in reverse|reversed|rückwärts|à l'envers|al revés)/iu.exec(request)?.[1] ??
+    reversed?.[1]
+  if (word && /\b(?:reversed?|backwards|rückwärts|envers|revés)\b/i.test(request)) {
+    const expected = [...word.toLowerCase()].reverse().join('')
+    // Letters may stand apart: "t-a-c".
+    const text = output.raw.toLowerCase().replace(/(?<=(?<!\p{L})\p{L})[\s-](?=\p{L}(?!\p{L}))/gu, '')
+    return new RegExp(`(?<!\\p{L})${expected}(?!\\p{L})`, 'u').test(text)
       ? passed
       : failed('It is not the word in reverse.')
   }
   return notApplicable
+}
+
+const CLOCK = /^(\d{1,2})(?:[:.]([0-5]\d))? ?(am|pm|a\.m\.|p\.m\.)?$/i
+
+/** "12:05 am", "19:30": minutes after midnight. */
+function minutesOf(text: string): number | undefined {
+  const [, hour, minute, half] = CLOCK.exec(text.trim()) ?? []
+  if (!hour || (!minute && !half) || Number(hour) > 24) return undefined
+  const hours = half ? (Number(hour) % 12) + (/^p/i.test(half) ? 12 : 0) : Number(hour)
+  return hours * 60 + Number(minute ?? 0)
+}
+
+/** Times of day in the order of the day. */
+function checkTimes(request: string, times: readonly number[], output: ReadText): Finding {
+  const isDescending = /\b(?:descending|latest (?:first|to earliest)|reverse)\b/i.test(request)
+  if (!isDescending && !/\b(?:earliest|ascending|chronological\w{0,2})\b/i.test(request)) return notApplicable
+  const written = (output.raw.match(/(?<![\d:.])\d{1,2}(?:[:.][0-5]\d)?(?: ?[ap]\.?m\b\.?)?(?![\d:])/gi) ?? [])
+    .map((text) => minutesOf(text.replaceAll(/(?<=m)\.|\.(?=m)/gi, '')))
+    .filter((time) => time !== undefined)
+  if (written.length !== times.length) return notApplicable
+  const sorted = [...times].sort((a, b) => (isDescending ? b - a : a - b))
+  return sorted.every((time, i) => time === written[i]) ? passed : failed('It is not in the order asked for.')
 }
 
 /** The larger of two numbers, running sums, the length of a word in code, letters and capitals. */
