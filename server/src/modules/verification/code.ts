@@ -127,6 +127,15 @@ const DEFECTS: readonly Defect[] = [
     isGone: (code) => /\bwith\b|\busing\b|\bdefer\b|finally|\bexcept\b|\bcatch\b|\btry\b/.test(code),
   },
   {
+    // "It gives "0105"", where a sum was meant.
+    named:
+      /\b(?:gives?|returns?|shows?|get|prints?)\b[^.\n]{0,12}["'`]\d{3,12}["'`]|\bconcatenat\w{1,4}\b.{0,40}\b(?:instead of|rather than) (?:add|sum)/i,
+    isGone: (code) =>
+      /\b(?:int|float|Decimal|Number|parseFloat|parseInt|BigInt)\(|[(+=,]\s?\+\s?[\w(]|\* ?1\b|map\(Number\)|valueAsNumber/.test(
+        code,
+      ),
+  },
+  {
     named: /\bunsupported operand type|\bcan only concatenate str|\bcannot concatenate\b/i,
     isGone: (code) =>
       /\b(?:int|float|Decimal|str|number|Number|parseFloat|parseInt)\(|\bf["']|\.format\(|print\([^)\n]{1,80},/.test(

@@ -76,7 +76,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     return failed(`It is in another language than the task (${own.language}).`)
   if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
   // One of the two must be sure, and the other must have nothing of the first.
-  const isOther = language.isSure
+  const isClear = language.isSure || isClearBeside(language, own, output)
+  const isOther = isClear
     ? own.isSure ||
       (own.score >= 1 &&
         (task.full.words.filter((word) => !/^\d/.test(word)).length >= 6 || isPlainEnglish(task)) &&
@@ -103,7 +104,7 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     isMostlyEnglish(prose) &&
     (own.isSure || own.score >= 2) &&
     englishShare(task.full.raw).share < 0.6
-  return isEnglish || isPlainlyOther(task, output, language.isSure && (own.isSure || isPlainEnglish(task)))
+  return isEnglish || isPlainlyOther(task, output, isClear && (own.isSure || isPlainEnglish(task)))
     ? fault
     : notApplicable
 }
@@ -147,6 +148,13 @@ function hasOtherFunctionWords(task: ReadTask, words: readonly string[], { langu
     2 * functionWordsIn(task.full.words, language) <= ofTask
   )
 }
+
+/** Many words of one language and next to none of the task's, where close languages share the rest. */
+const isClearBeside = (language: DetectedLanguage, own: DetectedLanguage, output: ReadText) =>
+  own.isSure &&
+  output.words.length >= LEAST_WORDS &&
+  language.score >= 3 &&
+  language.score > 4 * language.scoreOf(own.language)
 
 /** How many words tell a language for sure. */
 const LEAST_WORDS = 10

@@ -88,8 +88,7 @@ function isOtherOccasion(task: ReadTask, output: ReadText): boolean {
     !/\b(?:recipes?|ingredients?|cook\w{0,3}|bak\w{1,4}|dish\w{0,2}|menu)\b/i.test(task.full.raw)
   )
     return true
-  if (task.language?.language !== 'en' || task.targetLanguage || task.is.creative || output.words.length < LEAST_WORDS)
-    return false
+  if (task.language?.language !== 'en' || task.targetLanguage || output.words.length < LEAST_WORDS) return false
   if (detectLanguage(output.words)?.language !== 'en') return false
   return OCCASIONS.some(([asked, said]) => asked.test(task.request) && !said.test(output.raw))
 }
