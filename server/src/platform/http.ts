@@ -21,6 +21,7 @@ import { allowanceHeaders, readRequestId, repeatsHost, servePreparedResponses } 
 import { invalid, Problem, unauthorized } from './problem.ts'
 import { toProblemDetails } from './problem-details.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
+import { createRefusalPace } from './refusal-pace.ts'
 import { isPlainName } from './schema.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
 import { outsideTenantReads, withTenantReads } from './tenant-reads.ts'
@@ -95,18 +96,22 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   app.decorateRequest<Caller | null>('caller', null)
   app.decorateRequest<FastifyReply | null>('reply', null)
   app.decorateRequest('startedAt', 0)
+  const paceRefusal = createRefusalPace()
   app.decorateRequest('isUnderWay', false)
   app.decorateRequest(
     'limitAs',
     async function (this: FastifyRequest, subject: string, limit: number, windowMs?: number) {
-      if (limit > 0) applyAllowance(this.reply, await deps.limiter.take(subject, limit, windowMs))
+      if (limit === 0) return
+      const allowance = await deps.limiter.take(subject, limit, windowMs)
+      if (!allowance.allowed) await paceRefusal(subject)
+      applyAllowance(this.reply, allowance)
     },
   )
   const countedRequests = new WeakSet<FastifyRequest>()
   app.decorateRequest('countAddress', async function (this: FastifyRequest, options?: { again: boolean }) {
     if (countedRequests.has(this) && !options?.again) return
     countedRequests.add(this)
-    await this.limitAs(`address:${limitedAddress(this.ip)}`, deps.limits.anonymousPerMinute)
+    await this.limitAs(addressSubject(this), deps.limits.anonymousPerMinute)
   })
 
   // Callbacks instead of promises, so that routes without authentication and rate limit have no overhead.
@@ -135,7 +140,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       if (auth === 'none' && unmetered) return done()
       authenticate(deps, request)
         .catch((error) => countUnauthorized(request, error))
-        .then(() => meter(deps, request, takenAllowance(request.raw)))
+        .then(() => meter(deps, request, takenAllowance(request.raw), paceRefusal))
         .then(() => takeTurn(request, reply, () => continueRequest(request, done), done), done)
     })
   })
@@ -360,8 +365,14 @@ async function readCaller(deps: HttpDeps, request: FastifyRequest): Promise<Call
   return (await deps.authenticate.session?.(request)) ?? guest
 }
 
-async function meter(deps: HttpDeps, request: FastifyRequest, taken: Allowance | undefined) {
+async function meter(
+  deps: HttpDeps,
+  request: FastifyRequest,
+  taken: Allowance | undefined,
+  paceRefusal: (subject: string) => Promise<void>,
+) {
   const { unmetered, paid } = request.routeOptions.config
+  if (taken?.allowed === false) await paceRefusal(addressSubject(request))
   if (taken) return applyAllowance(request.reply, taken)
   if (unmetered) return
   if (request.caller.kind === 'tenant') return request.limitAs(`key:${request.caller.keyId}`, deps.limits.keyPerMinute)
@@ -370,6 +381,8 @@ async function meter(deps: HttpDeps, request: FastifyRequest, taken: Allowance |
   if (payer) return request.limitAs(`payer:${payer}@${limitedAddress(request.ip)}`, deps.limits.keyPerMinute)
   return request.countAddress()
 }
+
+const addressSubject = ({ ip }: FastifyRequest) => `address:${limitedAddress(ip)}`
 
 const hasPayment = ({ headers }: FastifyRequest) => paymentHeaders.some((name) => headers[name] !== undefined)
 
