@@ -65,6 +65,24 @@ const LIMITS: readonly Promised[] = [
 
 const FORMS: readonly Promised[] = [
   [
+    'writer-v1',
+    "Blurb on blue boats. Don't mention engines or buses. Must include the words oak, calm and lake.",
+    'Blue boats of oak sail on the lake without an engine and stay calm.',
+    'Blue boats of oak sail on a calm lake.',
+  ],
+  [
+    'support-v1',
+    "Reply to Ms Holm: boat BX-8812 is late by 3 days. Please mention the order number. Don't mention the harbour.",
+    'Dear Ms Holm, your boat is late by 3 days. We are sorry for that.',
+    'Dear Ms Holm, your boat BX-8812 is late by 3 days. We are sorry for that.',
+  ],
+  [
+    'writer-v1',
+    'Write 3 variants of "boat sold", max 3 words',
+    '- Gone to a better lake\n- Sailed away\n- Boat is gone',
+    '- Gone for good\n- Sailed away\n- Boat is gone',
+  ],
+  [
     'default',
     '3 puns on boats, numbered',
     '1. Oar else.\n2. Ship happens.',
@@ -154,6 +172,14 @@ const FORMS: readonly Promised[] = [
 ]
 
 const FIGURES: readonly Promised[] = [
+  [
+    'default',
+    'sort these times earliest to latest: 7:45 pm, 12:05 am, 6:10 am',
+    '6:10 am, 12:05 am, 7:45 pm',
+    '12:05 am, 6:10 am, 7:45 pm',
+  ],
+  ['default', 'sort from largest to smallest: 4, 19, 7, 2', '2, 4, 7, 19', '19, 7, 4, 2'],
+  ['default', "give me the word 'harbour' backwards", 'ruobrahh', 'ruobrah'],
   ['analyst-v1', 'Sum of 12, 30 and 41?', 'The sum is 85.', 'The sum is 83.'],
   ['analyst-v1', 'Average of these: 10 20 30 60', 'The average is 32.', 'The average is 30.'],
   ['analyst-v1', 'median please: 3, 9, 4, 8, 100', 'The median is 9.', 'The median is 8.'],

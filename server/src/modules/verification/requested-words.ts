@@ -155,7 +155,12 @@ function forbiddenWords(request: string): string[] {
     const items = clause!
       .split(/, (?:but|must|and must|include|use|mention|keep|max|at most|in \d)/, 1)[0]!
       .split(/, (?:or|and|nor) |,| or | and | nor | oder | und | ou | et | y | o |\//)
-      .map((item) => item.trim().replace(/^(?:any|the|a|an|or|and) /i, ''))
+      .map((item) =>
+        item
+          .trim()
+          .replace(/^(?:any|the|a|an|or|and) /i, '')
+          .replace(/ (?:please|pls|at all|anywhere|in it)$/i, ''),
+      )
       .filter(Boolean)
     return items.every((item) => /^[\p{L}\d-]{3,24}(?: \p{Lu}[\p{L}\d-]{1,24})?$/u.test(item) && !UNSPECIFIC.test(item))
       ? items

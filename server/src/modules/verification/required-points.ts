@@ -28,7 +28,9 @@ function pointsOf(text: string): string[] {
   const plain = text.replaceAll(/(?<=\p{Lu}\p{Ll}{1,20}) \([^()\n]{1,60}\)(?=[,. ])/gu, '')
   return [...plain.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
     if (
-      /\b(?:not|n't|never|avoid|without|no)\s(?:to\s)?$/i.test(plain.slice(Math.max(0, match.index - 12), match.index))
+      /(?:\b(?:not|never|avoid|without|no|nor|or)|n['’]t)\s(?:to\s)?$/i.test(
+        plain.slice(Math.max(0, match.index - 12), match.index),
+      )
     )
       return []
     const isList = /[:(]\s?$/.test(match[0].slice(0, match[0].length - match[1]!.length))
