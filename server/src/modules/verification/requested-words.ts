@@ -3,13 +3,25 @@ import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { clip, plainText, quotedPassages, type ReadText } from './text.ts'
 
+const WANTS =
+  /\b(?:must (?:mention|contain|include|have|say|use|give|name|state|quote)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:phrase|code|sentence|hashtag)|mention(?: that)?|use(?= the words?)|contain(?:s|ing)?(?= the word)|contain(?:s|ing)? the phrase|with(?= the word)|using(?= the word)|include(?= the word)|with the phrase|using the phrase|(?:muss|soll|müssen)\b[^.:\n]{0,40}\b(?:enthalten|erwähnen|nennen|vorkommen)|do(?:it|ivent) (?:contenir|mentionner|inclure)|debe (?:incluir|mencionar|contener)|deve (?:contenere|menzionare|includere|conter|mencionar|incluir)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i
+
+/** What follows the first order to mention something that is not one to leave it out. */
+function wantedClause(text: string): string | undefined {
+  let rest = text
+  for (let tries = 0; tries < 4; tries++) {
+    const match = WANTS.exec(rest)
+    if (!match) return undefined
+    const ahead = rest.slice(Math.max(0, match.index - 20), match.index)
+    if (!/\b(?:without|avoid|not|never|no|don['’]t|must ?n['’]t)\b[^.,;]{0,12}$/i.test(ahead)) return match[1]
+    rest = rest.slice(match.index + match[0].length - match[1]!.length)
+  }
+  return undefined
+}
+
 /** Codes, figures and quoted words after "must mention", "include", "contain". */
 export function checkWanted(task: ReadTask, output: ReadText): Finding {
-  const match =
-    /\b(?:must (?:mention|contain|include|have|say|use|give|name|state|quote)|(?:has|needs|have|need) to (?:mention|contain|include|say)|should (?:mention|contain|include|say)|be sure to (?:mention|include)|make sure (?:to |it )?(?:mention|include|contain)\w?|don't forget (?:to mention |the )?|include (?:the )?(?:phrase|code|sentence|hashtag)|mention(?: that)?|use(?= the words?)|contain(?:s|ing)?(?= the word)|contain(?:s|ing)? the phrase|with(?= the word)|using(?= the word)|include(?= the word)|with the phrase|using the phrase|(?:muss|soll|müssen)\b[^.:\n]{0,40}\b(?:enthalten|erwähnen|nennen|vorkommen)|do(?:it|ivent) (?:contenir|mentionner|inclure)|debe (?:incluir|mencionar|contener)|deve (?:contenere|menzionare|includere|conter|mencionar|incluir)|erwähne|mentionne[rz]?|menciona|include)[: ](.{1,300})/i.exec(
-      task.full.raw.slice(0, 6_000),
-    )
-  const clause = match?.[1]
+  const clause = wantedClause(task.full.raw.slice(0, 6_000))
   const before = WANTED_BEFORE.exec(task.full.raw.slice(0, 6_000))?.[1]
   if (before && !` ${plainText(output.raw)} `.includes(` ${plainText(before)} `))
     return failed(`It leaves out ${clip(before, 30)}, which the task wants in it.`)
@@ -19,9 +31,7 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
     )?.[1]
   if (code && /^(?:writer|support)/.test(task.agentId) && !output.raw.toLowerCase().includes(code.toLowerCase()))
     return failed(`It leaves out ${clip(code, 30)}, which the task wants in it.`)
-  const ahead = match ? task.full.raw.slice(Math.max(0, match.index - 20), match.index) : ''
-  if (!clause || /\b(?:without|avoid|not|never|no|don['’]t|must ?n['’]t)\b[^.,;]{0,12}$/i.test(ahead))
-    return before || code ? passed : notApplicable
+  if (!clause) return before || code ? passed : notApplicable
   const part = clause
     .split(/[!?\n]|\.(?=\s|$)|\b(?:do not|don['’]t|without|avoid|never|but not|must not)\b/, 1)[0]!
     // "…, max 40 words" is a limit, not something to mention.
