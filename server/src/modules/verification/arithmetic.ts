@@ -43,7 +43,7 @@ type Piece = { token: Token; end: number } | { token: undefined; end: number }
 function tokenize(text: string): Piece[] {
   const pieces: Piece[] = []
   for (const match of text.matchAll(
-    /(\d+(?:[.,'\u00a0\u202f]\d+)*)(%?)|([-+*×·/÷^−–()])|(?<=\d\s?)([xX:])(?=\s?\d)|[$€£\s]+|[^\s]/gu,
+    /(\d+(?:[.,'\u00a0\u202f]\d+)*)(%?)|([-+*×·/÷^−–()])|((?<=\d\s?)[xX](?=\s?\d)|(?<=\d):(?=\d)|(?<=\d\s):(?=\s\d))|[$€£\s]+|[^\s]/gu,
   )) {
     const start = match.index
     const end = start + match[0].length

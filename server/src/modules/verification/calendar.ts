@@ -129,9 +129,10 @@ function checkWeekdayShift(task: ReadTask, answer: Answer): Finding {
     )
   )
     return notApplicable
-  const amount = /\b(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (days?|weeks?|tagen?)\b/i.exec(
-    request,
-  )
+  const amount =
+    /\b(\d{1,4}(?=(?:st|nd|rd|th)?\s)|an?|one|two|three|four|five|six|seven|eight|nine|ten)(?:st|nd|rd|th)? (days?|weeks?|tagen?)\b/i.exec(
+      request,
+    )
   const single = /\bthe day (after|before)\b|\bcomes (after|before)\b|\b(after|before) \p{L}{2,8}day\b/iu.exec(request)
   if (!amount && !single) return notApplicable
   const count = amount ? countOf(amount[1]!)! * (/week/i.test(amount[2]!) ? 7 : 1) : 1

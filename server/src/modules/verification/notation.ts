@@ -56,7 +56,7 @@ export function checkNotation(task: ReadTask, output: ReadText): Finding {
     return notApplicable
   }
   const target = BASES.find(([pattern]) => pattern.test(request))
-  if (!target || /\b(?:search|tree|file|code|function|script|format|explain|what is)\b/i.test(request))
+  if (!target || /\b(?:search|tree|file|code|function|script|format|explain|what is|or)\b/i.test(request))
     return notApplicable
   const isFromBase = /\bto decimal\b|\bin decimal\b|\bas decimal\b/i.test(request)
   const numbers =

@@ -99,6 +99,9 @@ export function checkNamed(task: ReadTask, output: ReadText): Finding {
     /\b(?:function|method|class|variable|component|table|script)\s(?:called|named|that is called)\s[`"'“]?([A-Za-z_]\w{2,40})/i.exec(
       task.request,
     )?.[1] ??
+    /\brename (?:the |this |my )?(?:function|method|class|variable|component|table|script)? ?(?:`?\w{1,40}`? )?to [`"'“]?([A-Za-z_]\w{2,40})/i.exec(
+      task.request,
+    )?.[1] ??
     // "A function count_vowels(text)": a name of two words and its arguments.
     /\b(?:function|method)\s`?([a-z]{1,20}(?:_[a-z\d]{1,20}|[A-Z][a-z\d]{1,20}){1,4})\(/.exec(task.request)?.[1]
   const { blocks } = splitFences(output.raw)

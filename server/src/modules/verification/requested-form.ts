@@ -157,7 +157,8 @@ export function checkFormats(task: ReadTask, output: ReadText): Finding {
 export function checkCase(task: ReadTask, output: ReadText): Finding {
   const request = task.request
   const letters = output.raw.replace(/[^\p{L}]/gu, '')
-  if (letters.length < 4) return notApplicable
+  // "The customer wrote in all caps" tells of a text that is there.
+  if (letters.length < 4 || /\b(?:wrote|writes|written|sent|sends|typed|shouted)\b/i.test(request)) return notApplicable
   if (
     /\b(?:in|use|using|write|with) (?:all )?(?:caps|capitals|capital letters|uppercase)\b|\b(?:capital letters|uppercase|all caps) only\b/i.test(
       request,

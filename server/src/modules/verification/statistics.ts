@@ -76,7 +76,7 @@ const LISTED =
 
 /** "Avg sales 210" is a figure given, not a question. */
 const LABELLED =
-  /\b(?:avg|average|mean|total|sum|max|min|median)\.? (?!(?:of|for|from|these|this|the|all|in|de|von|di|des)\b)(?:\p{L}{1,14} ){0,2}[:=]?\s?[$€£]?\d/giu
+  /\b(?:avg|average|mean|total|sum|max|min|median|toplam|insgesamt|totale|razem|celkem|totaal)\.? (?!(?:of|for|from|these|this|the|all|in|de|von|di|des)\b)(?:\p{L}{1,14} ){0,2}[:=]?\s?[$€£]?\d/giu
 
 /** "120 kg at 2.40 and 80 kg at 3.10": the figures are not of one kind. */
 const WEIGHTED = /\d[^.;\n]{0,30}\b(?:at|@|each|per|zu|je|à|a)\s[$€£]?\d/i
@@ -96,7 +96,7 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     statistics.length === 0 ||
     (task.code && !isJsonTask) ||
     WEIGHTED.test(task.full.raw) ||
-    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
+    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
     OTHER_TOTAL.test(task.full.raw) ||

@@ -76,7 +76,7 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
       )
     if (
       isCalculation &&
-      /what|how much|calculate|compute|=|\?|result|solve|rechne|berechne|wie viel|combien|calcul|cuánto|calcola|quanto|wieviel|ist|is|evaluate|hoeveel|tel op|totaal|suma|somma|addiere/.test(
+      /\b(?:what|whats|how much|calculate|compute|result|solve|rechne|berechne|wie viel|combien|calculer?|calcula|calcule[zr]?|cuánto|calcola|quanto|wieviel|ist|is|evaluate|hoeveel|tel op|totaal|suma|somma|addiere)\b|[\d)]\s?=|\?/.test(
         `${text}${/^[\s\d.,()+*/×÷x^−=?-]+$/.test(text) ? '?' : ''}`,
       )
     )
