@@ -104,7 +104,9 @@ function checkDayCount(task: ReadTask, answer: Answer): Finding {
       ),
     ),
   )
-  const isInclusive = /\binclu/i.test(`${task.request} ${answer.text}`)
+  const isInclusive = /\binclu|\bmit(?:zähl|gezähl)|\beinschlie|\bcompris|\bboth days\b|\bcount(?:ing)? both\b/i.test(
+    `${task.request} ${answer.text}`,
+  )
   const isWeeks = /\bhow many weeks\b/i.test(task.request)
   return differences.some(
     (days) =>

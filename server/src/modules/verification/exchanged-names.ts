@@ -24,6 +24,8 @@ function bindingsOf(text: string, separators: RegExp): Binding[] {
       ({ 0: word }) => !BINDING_STOP.has(word.toLowerCase()) && !isDay(word.toLowerCase()),
     )
     for (const number of readNumbers(part)) {
+      // A year is a time or a citation.
+      if (/^(?:19|20)\d\d$/.test(number.text)) continue
       const before = names.filter(({ index }) => index < number.start).at(-1)
       if (before) name = before[0].toLowerCase()
       if (!name || bindings.length >= 100) continue

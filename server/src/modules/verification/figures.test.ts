@@ -23,9 +23,9 @@ test('the figures in the guide are those of the committed sets, and none got wor
   const validation = await measure('validation')
   expect(renderConfusionTable(validation)).toBe(documented('validation'))
   const { right, rightRefused, bad, badRefused } = summarise(validation)
-  expect([right, bad]).toEqual([183, 149])
+  expect([right, bad]).toEqual([403, 327])
   // What was measured; the aims are 95 % and 2 %.
-  expect(badRefused).toBeGreaterThanOrEqual(136)
+  expect(badRefused).toBeGreaterThanOrEqual(288)
   expect(rightRefused).toBe(0)
 }, 120_000)
 

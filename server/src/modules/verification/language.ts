@@ -128,7 +128,7 @@ function withoutQuotations(text: string): string {
     at = end
   }
   rest += text.slice(at)
-  return wordsOf(rest).length >= 5 ? rest : text
+  return wordsOf(rest).length >= 8 ? rest : text
 }
 
 /** The small words of another language stand in the answer, and those of the task's own do not; in the task it is the other way round. */

@@ -363,7 +363,13 @@ export function checkLength(task: ReadTask, output: ReadText): Finding {
   if (isEach) return checkEachLength(output, max, unit)
   if (unit === 'words' && /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Thai}/u.test(output.raw)) return notApplicable
   // "3 variants, max 3 words", "{"why": at most 12 words}": the limit is that of a part.
-  if (size > max && (requestsJson(readRequest(task)) || arePartsWithin(task, output, max, unit))) return notApplicable
+  if (
+    size > max &&
+    (requestsJson(readRequest(task)) ||
+      /^\s{0,8}[{[]\s?["{]/.test(output.raw) ||
+      arePartsWithin(task, output, max, unit))
+  )
+    return notApplicable
   if (size > max) return failed(`At most ${Math.round(max)} ${unit} were asked for and there are ${size}.`)
   if (size < min - (min === max ? 0 : Math.max(1, min * 0.05)))
     return failed(`At least ${Math.round(min)} ${unit} were asked for and there are ${size}.`)

@@ -10,6 +10,9 @@ import { PRONOUN } from './topic-features.ts'
 const OPEN_FORM =
   /\b(?:titles?|slogans?|taglines?|names?|stor(?:y|ies)|outline|headlines?|captions?|bio|haikus?|poems?|verses?|lines?|exaggerate|riddles?|metaphors?)\b/i
 
+/** An indented key: settings are code too. */
+const YAML_LINE = /^ {1,20}(?:- )?[\w.-]{1,40}:(?:\s|$)/m
+
 const ASKS = /\?|\b(?:explain|what|how|why)\b/i
 
 /** The scores of the model over which an output counts as being about something else; less where nothing at all is shared. */
@@ -32,7 +35,12 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (isOtherOccasion(task, output)) return failed('It is of another kind than was asked for.')
   if (!hasSubject(task, output)) return notApplicable
   const features = answerFeatures(task, output)
-  if (features.code_missing === 1 && output.words.length >= 15 && !output.raw.includes('`'))
+  if (
+    features.code_missing === 1 &&
+    output.words.length >= 15 &&
+    !output.raw.includes('`') &&
+    !YAML_LINE.test(output.raw)
+  )
     return failed('Code was asked for and there is none.')
   const isOpen = task.is.creative || OPEN_FORM.test(task.request) || task.agentId.startsWith('comedian')
   const isUnrelated = features.shared_count === 0 && features.numbers_used === 0 && features.names_used === 0

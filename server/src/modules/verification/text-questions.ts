@@ -64,7 +64,7 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
     )
   const word =
     /["'“‘](\p{L}{3,30})["'”’] (?:backwards|in reverse|reversed|rückwärts|à l'envers|al revés)/iu.exec(request)?.[1] ??
-    reversed?.[1]
+    (reversed && /\b(?:reverse|backwards|rückwärts)\b/i.test(reversed[0]) ? reversed[1] : undefined)
   if (word && /\b(?:reversed?|backwards|rückwärts|envers|revés)\b/i.test(request)) {
     const expected = [...word.toLowerCase()].reverse().join('')
     // Letters may stand apart: "t-a-c".
