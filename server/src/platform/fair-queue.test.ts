@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createFairQueue } from './fair-queue.ts'
 import type { Problem } from './problem.ts'
 
@@ -23,28 +23,6 @@ test('one owner alone gets half of the slots, and a slot is left for the next ow
   void queue.run('quiet', work('quiet'))
   await settle()
   expect(names().at(-1)).toBe('quiet')
-})
-
-test('while others are about an owner gets no more than its share, and alone again it gets half', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] })
-  try {
-    const queue = createFairQueue({ slots: 20, maxBesideOthers: 3 })
-    const { started, work } = createWork()
-    void queue.run('quiet', work('quiet'))
-    for (let index = 0; index < 30; index += 1) void queue.run('flood', work('flood'))
-    await settle()
-    expect(queue.load('flood')).toEqual({ underWay: 3, waiting: 27 })
-    vi.advanceTimersByTime(6_000)
-    started[1]!.end()
-    await settle()
-    expect(queue.load('flood').underWay).toBe(10)
-    void queue.run('quiet', work('quiet'))
-    started[2]!.end()
-    await settle()
-    expect(queue.load('flood').underWay).toBe(9)
-  } finally {
-    vi.useRealTimers()
-  }
 })
 
 test('owners that wait take turns, whatever each has waiting', async () => {
