@@ -96,12 +96,12 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   app.decorateRequest<Caller | null>('caller', null)
   app.decorateRequest<FastifyReply | null>('reply', null)
   app.decorateRequest('startedAt', 0)
-  const paceRefusal = createRefusalPace()
   app.decorateRequest('isUnderWay', false)
+  const paceRefusal = createRefusalPace()
   app.decorateRequest(
     'limitAs',
     async function (this: FastifyRequest, subject: string, limit: number, windowMs?: number) {
-      if (limit === 0) return
+      if (limit <= 0) return
       const allowance = await deps.limiter.take(subject, limit, windowMs)
       if (!allowance.allowed) await paceRefusal(subject)
       applyAllowance(this.reply, allowance)

@@ -16,8 +16,8 @@ export function cached<Reading>(kind: string, text: string, read: (text: string)
   if (!readings) return read(text)
   const ofKind = readings.get(kind) ?? new Map<string, unknown>()
   readings.set(kind, ofKind)
-  const known = ofKind.get(text)
-  if (known !== undefined) return known as Reading
+  const earlierReading = ofKind.get(text)
+  if (earlierReading !== undefined) return earlierReading as Reading
   const reading = read(text)
   ofKind.set(text, reading)
   return reading
