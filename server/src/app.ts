@@ -129,6 +129,8 @@ const ROTATION_MS = 10_000
 const CLOSE_TIMEOUT_MS = 10_000
 // A request waits for the database most of the time, so more of them than connections are under way.
 const REQUESTS_PER_CONNECTION = 3
+/** Requests of one caller at a time while others are about: its burst then leaves most of each turn of the event loop to them. */
+const REQUESTS_BESIDE_OTHERS = 4
 
 export async function createService(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock
@@ -404,7 +406,10 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       limiter,
       queues: {
         runs: runQueue,
-        requests: createFairQueue({ slots: REQUESTS_PER_CONNECTION * config.DATABASE_POOL }),
+        requests: createFairQueue({
+          slots: REQUESTS_PER_CONNECTION * config.DATABASE_POOL,
+          maxBesideOthers: REQUESTS_BESIDE_OTHERS,
+        }),
       },
       trustProxy: config.TRUST_PROXY,
       limits,

@@ -299,7 +299,7 @@ export const settings = {
   MAX_RUNS_UNDER_WAY: setting({
     group: 'server',
     about:
-      'runs, loops and other requests that wait for a lane, a chain or a broker, under way in a process; one tenant, or one address without a key, gets at most half of them, 512 more of it wait, and the next gets 503',
+      'runs, loops and other requests that wait for a lane, a chain or a broker, under way in a process; one tenant, or one address without a key, gets at most half of them, 1,024 more of it wait, and the next gets 503',
     parse: integer(2, 100_000),
     fallback: 512,
   }),

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createFairQueue } from './fair-queue.ts'
 import type { Problem } from './problem.ts'
 
@@ -25,6 +25,28 @@ test('one owner alone gets half of the slots, and a slot is left for the next ow
   expect(names().at(-1)).toBe('quiet')
 })
 
+test('while others are about an owner gets no more than its share, and alone again it gets half', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const queue = createFairQueue({ slots: 20, maxBesideOthers: 3 })
+    const { started, work } = createWork()
+    void queue.run('quiet', work('quiet'))
+    for (let index = 0; index < 30; index += 1) void queue.run('flood', work('flood'))
+    await settle()
+    expect(queue.load('flood')).toEqual({ underWay: 3, waiting: 27 })
+    vi.advanceTimersByTime(6_000)
+    started[1]!.end()
+    await settle()
+    expect(queue.load('flood').underWay).toBe(10)
+    void queue.run('quiet', work('quiet'))
+    started[2]!.end()
+    await settle()
+    expect(queue.load('flood').underWay).toBe(9)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('owners that wait take turns, whatever each has waiting', async () => {
   const queue = createFairQueue({ slots: 2 })
   const { started, work, names } = createWork()
@@ -39,19 +61,19 @@ test('owners that wait take turns, whatever each has waiting', async () => {
   expect(names().sort().join('')).toBe('aaaaabbcc')
 })
 
-test('the 513th that waits is refused with 503 and Retry-After, and another owner is served', async () => {
+test('the 1,025th that waits is refused with 503 and Retry-After, and another owner is served', async () => {
   const queue = createFairQueue({ slots: 4 })
   const { work, names } = createWork()
-  const flood = Array.from({ length: 2 + 512 }, () => queue.run('flood', work('flood')))
+  const flood = Array.from({ length: 2 + 1_024 }, () => queue.run('flood', work('flood')))
   await settle()
-  expect(queue.load('flood')).toEqual({ underWay: 2, waiting: 512 })
+  expect(queue.load('flood')).toEqual({ underWay: 2, waiting: 1_024 })
   const refusal = (await queue.run('flood', work('refused')).catch((error) => error)) as Problem
   expect(refusal.options).toMatchObject({ status: 503, code: 'unavailable', retryable: true, retryAfterSeconds: 1 })
   expect(names()).not.toContain('refused')
   void queue.run('quiet', work('quiet'))
   await settle()
   expect(names().at(-1)).toBe('quiet')
-  expect(flood).toHaveLength(514)
+  expect(flood).toHaveLength(1_026)
 })
 
 test('when too many wait in all, the owner with the most loses its newest, not the one that came last', async () => {

@@ -1,9 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { createLastOwners } from './last-owners.ts'
 import { Problem } from './problem.ts'
 
 export type FairQueueOptions = {
   /** How many pieces of work may be under way at the same time. */
   slots: number
+  /** How many of one owner while others are about; without it as many as the slots allow. */
+  maxBesideOthers?: number
   /** How many pieces of work of one owner may wait; the next one is refused. */
   maxWaiting?: number
   /** How many may wait of all owners together. When they are too many, the owner with the most loses its newest. */
@@ -21,27 +24,32 @@ export type FairQueue = {
 
 type Waiting = { start: () => void; refuse: () => void }
 
-export const MAX_WAITING_OF_OWNER = 512
+export const MAX_WAITING_OF_OWNER = 1_024
 const MAX_WAITING_OF_ALL = 4_096
 const RETRY_AFTER_SECONDS = 1
 
 /**
  * Shares slots between owners, which are tenants, or addresses of guests. An owner may take a slot while it has fewer than
- * are free: one alone gets half of them, two get a third each, and a slot is always left for the next one. Owners that
- * wait take turns, so that a flood of one delays itself and nobody else.
+ * are free: one alone gets half of them, two get a third each, and a slot is always left for the next one. While others are
+ * about it may have fewer. Owners that wait take turns, so that a flood of one delays itself and nobody else.
  */
 export function createFairQueue({
   slots,
+  maxBesideOthers = slots,
   maxWaiting = MAX_WAITING_OF_OWNER,
   maxWaitingOfAll = MAX_WAITING_OF_ALL,
 }: FairQueueOptions): FairQueue {
   const underWay = new Map<string, number>()
   /** In the order of turns: an owner that has had its turn goes to the end. */
   const waiting = new Map<string, Waiting[]>()
+  const lastOwners = createLastOwners()
   let free = slots
   let waitingOfAll = 0
 
-  const mayStart = (owner: string) => (underWay.get(owner) ?? 0) < free
+  const mayStart = (owner: string) => {
+    const own = underWay.get(owner) ?? 0
+    return own < free && (own < maxBesideOthers || !lastOwners.areOthersAbout(owner))
+  }
 
   const take = (owner: string) => {
     free -= 1
@@ -98,6 +106,7 @@ export function createFairQueue({
 
   return {
     run<Result>(owner: string, work: () => Promise<Result>): Promise<Result> {
+      lastOwners.note(owner)
       const queue = waiting.get(owner)
       if (!queue && mayStart(owner)) {
         take(owner)

@@ -79,9 +79,11 @@ describe('a flood of one tenant', () => {
     victim = await richTenant(world)
   })
 
-  test('the 513th waiting run of one tenant gets 503 with Retry-After and nothing stored, and another tenant is served', async () => {
-    // Of eight slots one tenant gets four; 512 more wait.
-    const sent = Array.from({ length: 4 + 512 + 3 }, (_, index) => run(world, flood, { task: `A slow task ${index}.` }))
+  test('the 1,025th waiting run of one tenant gets 503 with Retry-After and nothing stored, and another tenant is served', async () => {
+    // Of eight slots one tenant gets four; 1,024 more wait.
+    const sent = Array.from({ length: 4 + 1_024 + 3 }, (_, index) =>
+      run(world, flood, { task: `A slow task ${index}.` }),
+    )
     const statuses: number[] = []
     for (const response of sent) void response.then(({ status }) => statuses.push(status))
     while (statuses.length < 3) await new Promise((resume) => setTimeout(resume, 20))
@@ -98,7 +100,7 @@ describe('a flood of one tenant', () => {
     expect(rows[0].n).toBe(4)
     lane.letGo()
     const all = await Promise.all(sent)
-    expect(countsOf(all.map(({ status }) => status))).toEqual({ 200: 516, 503: 3 })
+    expect(countsOf(all.map(({ status }) => status))).toEqual({ 200: 1_028, 503: 3 })
   })
 
   test('with 200 pre-authorisations of one tenant under way, a run of another is answered before most of them', async () => {
