@@ -17,6 +17,7 @@ import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { findMisplacedKey } from './misplaced-key.ts'
 import { queuePipelinedRequests } from './pipelined-requests.ts'
+import { buildPlainSerializer } from './plain-serializer.ts'
 import { allowanceHeaders, readRequestId, repeatsHost, servePreparedResponses } from './prepared-responses.ts'
 import { invalid, Problem, unauthorized } from './problem.ts'
 import { toProblemDetails } from './problem-details.ts'
@@ -72,6 +73,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       sendClientError(error, socket, deps.ids.next('req'), readTransportSecurity(deps.publicUrl())),
     genReqId: (request) => readRequestId(request.headers, deps.ids),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
+    schemaController: { compilersFactory: { buildSerializer: buildPlainSerializer } },
     trustProxy: deps.trustProxy,
     return503OnClosing: true,
     forceCloseConnections: 'idle',

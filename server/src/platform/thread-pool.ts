@@ -1,4 +1,4 @@
-import { setPriority } from 'node:os'
+import { extname } from 'node:path'
 import { parentPort, Worker } from 'node:worker_threads'
 
 export type ThreadPoolOptions = {
@@ -39,6 +39,7 @@ type Thread<Input, Output> = {
 
 /** A thread that has not loaded its module by then counts as failed. */
 const START_TIMEOUT_MS = 30_000
+const THREAD_START = new URL(`./thread-start${extname(import.meta.filename)}`, import.meta.url)
 
 /**
  * Runs jobs in threads, so that no job can hold the event loop. Threads start when there is work and end without it; a
@@ -56,8 +57,9 @@ export function createThreadPool<Input, Output>(options: ThreadPoolOptions): Thr
       if (!job) return
       startJob(thread, job)
     }
-    const starting = [...threads].filter((thread) => !thread.isReady).length
-    for (let missing = waiting.length - starting; missing > 0 && threads.size < maxThreads; missing--) startThread()
+    // One after the other: to load a thread is a tenth of a second of work, which others would wait for.
+    const isStarting = [...threads].some((thread) => !thread.isReady)
+    if (waiting.length > 0 && threads.size < maxThreads && !isStarting) startThread()
   }
 
   const startJob = (thread: Thread<Input, Output>, job: Job<Input, Output>) => {
@@ -69,7 +71,8 @@ export function createThreadPool<Input, Output>(options: ThreadPoolOptions): Thr
 
   const startThread = () => {
     // No environment: a thread needs no secret, and code that reads hostile text should have none.
-    const worker = new Worker(module, {
+    const worker = new Worker(THREAD_START, {
+      workerData: { module: module.href },
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
       resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb },
@@ -151,13 +154,8 @@ export function createThreadPool<Input, Output>(options: ThreadPoolOptions): Thr
 
 type ThreadMessage<Output> = { kind: 'ready' } | { kind: 'output'; output: Output } | { kind: 'error'; message: string }
 
-/** Lower than the event loops, which answer everybody: work in threads uses what they leave of the processors. */
-const THREAD_PRIORITY = 10
-
 /** Called in the module of a thread: does one job after the other. */
 export function serveThread<Input, Output>(work: (input: Input) => Promise<Output>) {
-  // Linux lowers the calling thread alone; elsewhere it would be the whole process.
-  if (process.platform === 'linux') setPriority(THREAD_PRIORITY)
   const port = parentPort!
   const send = (message: ThreadMessage<Output>) => port.postMessage(message)
   port.on('message', (input: Input) => {

@@ -5,6 +5,8 @@ import { splitSentences } from './text.ts'
 /** Work that no rule can do. */
 export type OutOfReach = 'translation' | 'image'
 
+/** A request stands at the beginning of a task or at its end; what is between them is not read, since everybody waits meanwhile. */
+const MAX_PART_CHARACTERS = 2_000
 const MAX_SENTENCES = 6
 const MAX_WORDS = 40
 const MAX_SENTENCE_CHARACTERS = 400
@@ -15,16 +17,21 @@ const MAX_SENTENCE_CHARACTERS = 400
  */
 export function findOutOfReach(task: string): OutOfReach | undefined {
   try {
-    return withStepBudget(MAX_STEPS_PER_TASK, () => readRequest(task))
+    return withStepBudget(MAX_STEPS_PER_TASK, () => readRequest(shorten(task)))
   } catch (error) {
     if (error instanceof StepBudgetExceeded) return undefined
     throw error
   }
 }
 
+const shorten = (task: string) =>
+  task.length <= 2 * MAX_PART_CHARACTERS
+    ? task
+    : `${task.slice(0, MAX_PART_CHARACTERS)}${task.slice(-MAX_PART_CHARACTERS)}`
+
 function readRequest(task: string): OutOfReach | undefined {
   const brief = readBrief(task)
-  const sentences = splitSentences((brief.instruction || brief.task).slice(0, 2_000), MAX_SENTENCES)
+  const sentences = splitSentences((brief.instruction || brief.task).slice(0, MAX_PART_CHARACTERS), MAX_SENTENCES)
   const hasMaterialAfter = brief.material !== ''
   for (const [i, { text }] of sentences.entries()) {
     const sentence = text.slice(0, MAX_SENTENCE_CHARACTERS)
