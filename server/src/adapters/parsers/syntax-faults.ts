@@ -22,6 +22,7 @@ const PARSERS: Readonly<Record<CodeBlock['language'], (code: string) => Promise<
   python: parsePython,
   sql: parseSql,
   json: parseJson,
+  yaml: parseYaml,
 }
 
 async function parseJavaScript(code: string, plugins: ParserPlugin[]): Promise<string | undefined> {
@@ -104,6 +105,16 @@ async function parseJson(code: string): Promise<string | undefined> {
       return 'The JSON in it does not parse.'
     }
   }
+}
+
+async function parseYaml(code: string): Promise<string | undefined> {
+  // Templates of Helm, Jinja and the like are YAML only once they are filled in.
+  if (/\{\{|\{%|<%/.test(code)) return undefined
+  const { parseAllDocuments } = await import('yaml')
+  const documents = parseAllDocuments(code, { logLevel: 'silent', uniqueKeys: false, strict: false })
+  return Array.isArray(documents) && documents.some(({ errors }) => errors.length > 0)
+    ? 'The YAML in it does not parse.'
+    : undefined
 }
 
 function nestingOf(text: string): number {

@@ -1,10 +1,12 @@
 import { checkCodeFaults, codeOfAnswer } from './code-faults.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
+import { ASCENDING, DESCENDING } from './ordering.ts'
+import { readRequest, wantsYaml } from './requested-form.ts'
 import type { ReadTask } from './task.ts'
 import { cutLinesAt, plainText, type ReadText, splitFences, wordsOf } from './text.ts'
 
 /** Code that only a parser can check, for a thread: the parsers are not ours and cannot be stopped. */
-export type CodeBlock = { language: 'javascript' | 'typescript' | 'python' | 'sql' | 'json'; code: string }
+export type CodeBlock = { language: 'javascript' | 'typescript' | 'python' | 'sql' | 'json' | 'yaml'; code: string }
 
 const PARSED: Readonly<Record<string, CodeBlock['language']>> = {
   js: 'javascript',
@@ -24,6 +26,8 @@ const PARSED: Readonly<Record<string, CodeBlock['language']>> = {
   postgres: 'sql',
   psql: 'sql',
   json: 'json',
+  yaml: 'yaml',
+  yml: 'yaml',
 }
 
 export const MAX_CODE = 12_000
@@ -32,8 +36,13 @@ const MAX_BLOCKS = 3
 /** The blocks of an answer that name their language and are not copied from the task. */
 export function blocksToParse(task: ReadTask, output: ReadText): CodeBlock[] {
   const taskText = plainText(task.full.raw)
-  return splitFences(output.raw)
-    .blocks.filter(({ code }) => code.trim() && code.length <= MAX_CODE && !taskText.includes(plainText(code)))
+  // The white space of YAML is part of it.
+  const isCopied = (language: string, code: string) =>
+    PARSED[language] === 'yaml' ? task.full.raw.includes(code) : taskText.includes(plainText(code))
+  const { blocks } = splitFences(output.raw)
+  const bare = blocks.length === 0 && wantsYaml(readRequest(task)) ? [{ language: 'yaml', code: output.raw }] : []
+  return [...blocks, ...bare]
+    .filter(({ language, code }) => code.trim() && code.length <= MAX_CODE && !isCopied(language, code))
     .flatMap(({ language, code }) => (PARSED[language] ? [{ language: PARSED[language], code }] : []))
     .filter(({ code }) => !/^[ \t]{0,40}(?:\.\.\.|…)/m.test(code))
     .slice(0, MAX_BLOCKS)
@@ -385,20 +394,38 @@ function checkCron(task: ReadTask, output: ReadText): Finding {
   return passed
 }
 
-/** "The three with the highest total": the largest come first. */
+/** "The three with the highest total", "revenue per title, highest first": the largest come first. */
 function checkDirection(task: ReadTask, output: ReadText): Finding {
-  const text = task.request
-  const [wantsMost, wantsLeast] = [
-    /\b(?:highest|largest|biggest|most|top|latest|newest|best)\b/i.test(text),
-    /\b(?:lowest|smallest|fewest|least|cheapest|oldest|earliest)\b/i.test(text),
-  ]
-  const order = /\border\s{1,4}by\s{1,4}([^;)]{1,120}?)\blimit\b/i.exec(codeOf(output).replace(/\s+/g, ' '))?.[1]
+  const text = task.full.raw.slice(0, 2_000)
+  const order = lastOrder(codeOf(output).slice(0, 8_000))
+  if (!order || !/sql\b|\bquery\b|\btables?\b|\bselect\b|\bschema\b/i.test(text)) return notApplicable
+  const isTime = /sec|min|time|duration|days|hours|_ms/i.test(order.keys)
+  const [wantsMost, wantsLeast] = order.isLimited
+    ? [
+        /\b(?:highest|largest|biggest|most|top|latest|newest|best)\b/i.test(text),
+        /\b(?:lowest|smallest|fewest|least|cheapest|oldest|earliest)\b/i.test(text) ||
+          (isTime && /\b(?:fastest|quickest|shortest)\b/i.test(text)),
+      ]
+    : [DESCENDING.test(text), ASCENDING.test(text)]
+  // A limit to the first of several keys says less, and so does an age, a speed or a rank.
   if (
-    !order ||
     wantsMost === wantsLeast ||
-    order.includes(',') ||
-    !/sql\b|\bquery\b|\btable\b|\bselect\b|\bschema\b/i.test(task.full.raw)
+    (order.isLimited && order.keys.includes(',')) ||
+    /\b(?:age|speed|rank|case)\b|^-/i.test(order.keys)
   )
     return notApplicable
-  return /\bdesc\b/i.test(order) === wantsMost ? passed : failed('The query takes the rows from the other end.')
+  const [first = ''] = order.keys.replaceAll(/\([^()]{0,80}\)/g, '').split(',')
+  return /\bdesc\b/i.test(first) === wantsMost ? passed : failed('The query takes the rows from the other end.')
+}
+
+/** The keys of the last `ORDER BY` of a query, and whether a `LIMIT` follows; not those of a window. */
+function lastOrder(code: string): { keys: string; isLimited: boolean } | undefined {
+  const text = code.replaceAll(/\s+/g, ' ')
+  const at = text.toLowerCase().lastIndexOf('order by ')
+  if (at < 0) return undefined
+  const rest = text.slice(at + 9, at + 209)
+  const end = rest.search(/;|\b(?:limit|offset|fetch)\b|--|\/\*/i)
+  const keys = (end < 0 ? rest : rest.slice(0, end)).trim()
+  const isOpen = (keys.match(/\)/g)?.length ?? 0) > (keys.match(/\(/g)?.length ?? 0)
+  return isOpen || !keys ? undefined : { keys, isLimited: /^\s?limit\b/i.test(rest.slice(Math.max(0, end))) }
 }

@@ -45,6 +45,7 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
       ? passed
       : failed('It stops before its end.')
+  if (isItemCutAtFigure(output.lines, body)) return failed('Its last item has no end.')
   if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>」』）】\p{N}]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body))
     return passed
   if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
@@ -70,7 +71,7 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   // Jokes and one-liners may leave out their last full stop; a monologue may not.
   const isItem = /^\d{1,3}[.)]\s/.test(lastLine)
   const isLoose = !isItem && output.words.length < (task.agentId.startsWith('comedian') ? 50 : 25)
-  if (SIGNATURE.test(sentence)) return passed
+  if (SIGNATURE.test(sentence) && words.length <= 8) return passed
   const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
   return isLoose ? doubt(end) : end
 }
@@ -84,6 +85,18 @@ const isSingleLine = (task: ReadTask, output: ReadText) =>
 
 const LIST_ITEM = /^(?:\d{1,3}[.)]|\(\d{1,2}\)|[-*•–])\s/
 
+/** "4. Hold the button for 10", where each item before it ends with a full stop. */
+function isItemCutAtFigure(lines: readonly string[], last: string): boolean {
+  const items = lines.slice(0, -1).filter((line) => LIST_ITEM.test(line))
+  return (
+    LIST_ITEM.test(last) &&
+    /\p{Ll}{2} \d{1,3}$/u.test(last) &&
+    !last.includes(':') &&
+    items.length >= 2 &&
+    items.every((line) => /[.!?]$/.test(trimMarks(line)))
+  )
+}
+
 const HEADING = /^(?:#{1,6}\s.{2,80}|\*\*[^*]{2,80}\*\*:?)$/
 const LAST_PART =
   /^\*\*(?:conclusion|recommendation|summary|next steps|risks?|threats|outlook|verdict|cons|fazit|empfehlung|risiken|ausblick|conclusión|recomendación|conclusioni?|recommandation|risques|riesgos)\*\*:?$/i
@@ -93,7 +106,8 @@ const STEP = /^\*\*(?:step|phase|part|week|month|day|schritt|woche|teil|étape|s
 function endsWithHeading({ lines }: ReadText): boolean {
   const last = lines.at(-1) ?? ''
   // "**Total: 45**" says something itself.
-  if (!HEADING.test(last) || (!STEP.test(last) && /\d|:./.test(last))) return false
+  if (!HEADING.test(last) || (!STEP.test(last) && (/:./.test(last) || (!last.startsWith('#') && /\d/.test(last)))))
+    return false
   const headings = lines.filter((line) => HEADING.test(line) && line[0] === last[0])
   const withText = lines.filter(
     (line, index) => HEADING.test(line) && index + 1 < lines.length && !HEADING.test(lines[index + 1]!),

@@ -1,7 +1,8 @@
 import { MONTH_NAMES, WEEKDAY_NAMES } from './day-names.ts'
 import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers, standsFor } from './numbers.ts'
-import { requestedCounts, requestedLengths } from './requested-size.ts'
+import { requestedLengths } from './requested-length.ts'
+import { requestedCounts } from './requested-size.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, wordsOf } from './text.ts'
 

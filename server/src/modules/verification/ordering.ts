@@ -37,8 +37,8 @@ export function labelledValues(given: string): LabelledValue[] {
 }
 
 export const DESCENDING =
-  /\b(?:descending|highest first|largest first|biggest first|best first|desc|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|(?:large|big|great|long|heavi|new|late|old)(?:e?st)? to (?:small|short|light|old|earl|young)\w{0,5}|most \w{2,12} first|(?:longest|heaviest|tallest|dearest) first|absteigend)\b/i
-const ASCENDING =
+  /\b(?:descending|highest first|largest first|biggest first|greatest first|priciest first|best first|desc|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|(?:large|big|great|long|heavi|new|late|old)(?:e?st)? to (?:small|short|light|old|earl|young)\w{0,5}|most \w{2,12} first|(?:longest|heaviest|tallest|dearest) first|absteigend)\b/i
+export const ASCENDING =
   /\b(?:ascending|lowest first|(?<!name )asc|smallest first|cheapest first|fastest first|low(?:est)? to high(?:est)?|oldest first|earliest first|chronological(?:ly)?(?: order)?|shortest first|aufsteigend|oldest to newest|earliest to latest|(?:small|short|light)(?:est)? to (?:large|big|long|heav|tall)\w{0,5}|cheapest to|(?:lightest|soonest) first|from (?:low|small|cheap)\w{0,4})\b/i
 
 /** "Sort by revenue, highest first": the labels stand in the order of their figures. */

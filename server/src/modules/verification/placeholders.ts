@@ -34,6 +34,8 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
     !/(?<![\p{L}\d])(?:[XYZ]|X{2,})(?![\p{L}\d])/u.test(task.full.raw)
   )
     return failed('It has letters where figures belong.')
+  if (/(?<=[^\n#][ $€£])#{2,4}(?=\s?[%€$£.,;)]|\s\p{Ll}|$)/mu.test(prose) && !task.full.raw.includes('##'))
+    return failed('It has signs where figures belong.')
   const slots = findSlots(prose).filter((slot) => !task.full.raw.includes(slot))
   if (slots.length === 0) return passed
   return failed(`It leaves ${slots.length === 1 ? 'a slot' : `${slots.length} slots`} unfilled.`)
@@ -60,6 +62,8 @@ function findSlots(prose: string): string[] {
   )) {
     const inner = match[1] ?? match[2] ?? match[3] ?? match[4]
     if (slots.length >= 50) break
+    // A tag that is closed again is one of XML.
+    if (match[3] !== undefined && prose.includes(`</${match[3]}>`)) continue
     // "[calc] %" and "$[amount]" stand where a figure belongs.
     const isFigure =
       match[1] !== undefined &&

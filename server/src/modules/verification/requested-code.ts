@@ -102,6 +102,13 @@ export function checkNamed(task: ReadTask, output: ReadText): Finding {
     /\brename (?:the |this |my )?(?:function|method|class|variable|component|table|script)? ?(?:`?\w{1,40}`? )?to [`"'“]?([A-Za-z_]\w{2,40})/i.exec(
       task.request,
     )?.[1] ??
+    // "Call it parse_row", "a function `slugify`": a name as code has it.
+    /\b(?:[Cc]all|[Nn]ame) (?:it|the (?:function|method|class|component|script)) [`"'“]?((?=[a-z]{0,30}[A-Z_]|[A-Z][a-z]{1,30}[A-Z])[A-Za-z]\w{2,40}|(?<=`)\w{3,40}(?=`))/.exec(
+      task.request,
+    )?.[1] ??
+    /\b[Aa]n? (?:[\w#+]{1,12} ){0,2}(?:function|method|class|component) `([A-Za-z_]\w{2,40})(?:\([^`\n]{0,80})?`/.exec(
+      task.request,
+    )?.[1] ??
     // "A function count_vowels(text)": a name of two words and its arguments.
     /\b(?:function|method)\s`?([a-z]{1,20}(?:_[a-z\d]{1,20}|[A-Z][a-z\d]{1,20}){1,4})\(/.exec(task.request)?.[1]
   const { blocks } = splitFences(output.raw)

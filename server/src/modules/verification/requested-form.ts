@@ -16,7 +16,7 @@ export function requestsJson(request: string): boolean {
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|give|(?:respond|reply|answer) with)(?: \w{1,20}){0,3} json\b/.test(
       request,
     ) ||
-    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| with\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?){[\n]|$)|\b(?:valid )?json only\b|\bonly (?:valid )?json\b/.test(
+    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| with\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?){[\n]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in )?(?:valid )?json\b/.test(
       request,
     ) ||
     // "JSON object with …" at the start of a clause, "must be valid JSON".
@@ -46,7 +46,8 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
 const KEY =
   /\s{0,3}["'`“]?([A-Za-z_][\w-]{0,40})["'`”]?\s{0,3}(?:\([^)\n]{0,80}\)|=\s?\w{1,20})?\s{0,3}(,\s{0,3}(?:and|und|et|y)\b|,|;|\+|&|\band\b|\bund\b|\bet\b|\by\b|\be\b)?/iy
 /** What may follow the last key of a list. */
-const AFTER_KEYS = /^\s{0,3}(?:$|[.:;?!)\n"“'`[{]|(?:from|for|of|per|where|with|only|aus|für|pour|de|para)\b)/i
+const AFTER_KEYS =
+  /^\s{0,3}(?:$|[.:;?!)\n"“'`[{]|(?:from|for|of|per|where|with|only|please|back|as|in|zurück|bitte|aus|für|pour|de|para)\b)/i
 
 /** The keys of `{"min":..,"max":..}`, of `{"a","b"}` and `{a, b}`, and of "with keys a, b and c". */
 function requestedKeys(request: string): string[] {
@@ -57,7 +58,7 @@ function requestedKeys(request: string): string[] {
   const braces = /^json[^{\n]{0,40}\{([^{}:\n]{3,200})\}/i.exec(shape)?.[1]
   if (braces) return readKeys(braces)
   const named =
-    /\b(?:keys?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi)\b[: ]{1,3}(?:are |named |called )?(.{1,300})/is.exec(
+    /\b(?:keys?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the )?(.{1,300})/is.exec(
       request,
     )?.[1]
   return named ? readKeys(named) : []
@@ -125,33 +126,52 @@ export function checkList(task: ReadTask, output: ReadText): Finding {
   return output.lines.some((line) => ITEM.test(line)) ? passed : failed('A list was asked for and there is none.')
 }
 
-/** The formats other than JSON that a task may want: CSV, YAML, XML, Markdown headings. */
+const WANTS_CSV =
+  /\bcsv(?: format| file)? only(?=\s{0,3}(?:[.,;:!?\n]|$))|\b(?:as|in|to|into|return|output|export|produce)(?: \w{1,12}){0,2} csv\b|\bcsv(?: format| file)?,? (?:with )?(?:the )?(?:columns|header|fields)\b|(?:^|[.!?\n] ?)csv (?:output|please|with|format|file)\b|\bcsv (?:output )?please\b/
+/** "The CSV below": one that is there. */
+const HAS_CSV =
+  /\b(?:this|these|the|my|our|from|following|attached|given|read|reads|parse|parses|parsing|import)(?: \w{1,12})? csv\b/
+
+/** The formats other than JSON that a task may want: CSV, YAML, XML. */
 export function checkFormats(task: ReadTask, output: ReadText): Finding {
   const request = readRequest(task)
   const { blocks } = splitFences(output.raw)
   const text = (blocks.length === 1 ? blocks[0]!.code : output.raw).trim()
   const lines = text.split('\n').filter((line) => line.trim())
-  if (
-    /\bcsv only(?=\s{0,3}(?:[.,;:!?\n]|$))|\b(?:as|in|to|into) csv\b|\bcsv(?: format)?,? (?:with )?columns\b|\breturn (?:only )?csv\b/.test(
-      request,
-    ) &&
-    !task.agentId.startsWith('coder')
-  )
+  if (WANTS_CSV.test(request) && !HAS_CSV.test(request) && !task.agentId.startsWith('coder'))
     return lines.length >= 1 &&
-      lines.every((line) => /[,;\t]/.test(line)) &&
-      new Set(lines.map((line) => line.split(/[,;\t]/).length)).size <= 2 &&
+      lines.every((line) => /[,;\t|]/.test(line)) &&
+      new Set(lines.map((line) => line.split(/[,;\t|]/).length)).size <= 2 &&
       !/[.!?]$/.test(lines[0]!)
       ? passed
       : failed('CSV was asked for and the output is none.')
-  if (/\b(?:as|in|to|into) yaml\b|\byaml only\b/.test(request))
+  if (wantsYaml(request))
     return /^[{[]/.test(text)
       ? failed('YAML was asked for and the output is JSON.')
       : /^[\w"'-]{1,60}:(?:\s|$)|^- /m.test(text)
         ? passed
         : failed('YAML was asked for and the output is none.')
-  if (/\b(?:as|in|to|into) xml\b|\bxml only\b/.test(request))
-    return /^</.test(text) ? passed : failed('XML was asked for and the output is none.')
+  if (/\b(?:as|in|to|into) (?:valid )?xml\b|\b(?:valid xml|xml only)\b/.test(request)) {
+    if (!text.startsWith('<')) return failed('XML was asked for and the output is none.')
+    return isXmlClosed(text) ? passed : failed('A tag of the XML has no end.')
+  }
   return notApplicable
+}
+
+export const wantsYaml = (request: string) =>
+  /\b(?:as|in|to|into) (?:valid )?yaml\b|\b(?:valid yaml|yaml only)\b/.test(request)
+
+/** Every tag is closed by its own, in order; comments, declarations and CDATA are left out. */
+function isXmlClosed(text: string): boolean {
+  const open: string[] = []
+  for (const [, skipped, slash, name, selfClosed] of text.matchAll(
+    /<(?:(!--[^>]{0,2000}--|[?!][^>]{0,2000})|(\/?)([\p{L}_][\w:.-]{0,80})(?:\s[^<>]{0,2000}?)?(\/?))>/gu,
+  )) {
+    if (skipped !== undefined || selfClosed) continue
+    if (!slash) open.push(name!)
+    else if (open.pop() !== name) return false
+  }
+  return open.length === 0
 }
 
 export function checkCase(task: ReadTask, output: ReadText): Finding {
@@ -160,12 +180,16 @@ export function checkCase(task: ReadTask, output: ReadText): Finding {
   // "The customer wrote in all caps" tells of a text that is there.
   if (letters.length < 4 || /\b(?:wrote|writes|written|sent|sends|typed|shouted)\b/i.test(request)) return notApplicable
   if (
-    /\b(?:in|use|using|write|with) (?:all )?(?:caps|capitals|capital letters|uppercase)\b|\b(?:capital letters|uppercase|all caps) only\b/i.test(
+    /\b(?:in|use|using|write|with) (?:all |only |block )?(?:caps|capitals|capital letters|upper[- ]?case)\b|\b(?:capitals|capital letters|upper[- ]?case|all caps) only\b|\bonly (?:capitals|capital letters|upper[- ]?case)\b|\bin großbuchstaben\b|\ben majuscules\b|\ben mayúsculas\b/i.test(
       request,
     )
   )
     return /\p{Ll}/u.test(letters) ? failed('Capital letters were asked for.') : passed
-  if (/\b(?:all lowercase|in lowercase|lowercase only|no capital letters)\b/i.test(request))
+  if (
+    /\b(?:all|in|only|use|using)(?: all)? lower[- ]?case\b|\blower[- ]?case(?: letters)? only\b|\bno (?:capital letters|capitals|upper[- ]?case)\b|\bin kleinbuchstaben\b|\ben minuscules\b|\ben minúsculas\b/i.test(
+      request,
+    )
+  )
     return /\p{Lu}/u.test(letters) ? failed('Lower case was asked for.') : passed
   return notApplicable
 }

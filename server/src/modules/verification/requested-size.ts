@@ -22,12 +22,21 @@ const UNIT_OF = new Map<string, Unit>(
   Object.entries(UNIT_WORDS).flatMap(([unit, words]) => words.split(' ').map((word) => [word, unit as Unit] as const)),
 )
 
+/** "Examples", "tips": what a list has several of. */
+export const isItemNoun = (word: string) => UNIT_OF.get(word) === 'items'
+
 /** What stands in front of a count that is asked for. */
 const ORDERED = new RegExp(
-  `(?:^|[.!?:;,\\n(] ?|\\b(?:please|me|us|mir|exactly|genau|exactement|exactamente|only|just|at most|no more than|max|maximum|up to|at least|the|und|and)\\s|\\b(?:${VERBS})(?: me| us| mir| (?:the|our|my|a) [a-z]{3,12})?(?: the| a list of| exactly| only| just| your| my| top| about)? |\\b(?:list|checklist|set|series) of |\\btop ?)$`,
+  `(?:^|[.!?:;,\\n(] ?|\\b(?:please|me|us|mir|exactly|genau|exactement|exactamente|only|just|at most|no more than|max|maximum|up to|at least|the|und|and)\\s|\\b(?:${VERBS})(?: me| us| mir| (?:the|our|my|a) [a-z]{3,12})?(?: the| a| a list of| exactly| only| just| your| my| top| about)? |\\b(?:list|checklist|set|series|poem|verse|text|story|note|message|reply|answer|summary) of |\\btop ?)$`,
 )
 
-export type RequestedCount = { count: number; unit: Unit; bound: 'exactly' | 'most' | 'least' }
+export type RequestedCount = {
+  count: number
+  unit: Unit
+  bound: 'exactly' | 'most' | 'least'
+  /** A verb that orders it stands in front, the task begins with it, or a clause consists of it. */
+  isPlain: boolean
+}
 
 const RANGE =
   /(?<![\d.,])(\d{1,2}|\p{L}{2,6}) ?(?:-|–|to|or|bis|oder|à|ou|a|o) ?(\d{1,2}|\p{L}{2,6}) (sentence|satz|sätze|phrase|frase|frasi)/giu
@@ -39,8 +48,8 @@ const sentenceRanges = (request: string): RequestedCount[] =>
     return min === undefined || max === undefined || min >= max
       ? []
       : [
-          { count: min, unit: 'sentences', bound: 'least' } as const,
-          { count: max, unit: 'sentences', bound: 'most' } as const,
+          { count: min, unit: 'sentences', bound: 'least', isPlain: true } as const,
+          { count: max, unit: 'sentences', bound: 'most', isPlain: true } as const,
         ]
   })
 
@@ -62,7 +71,7 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     const isOrdered = ORDERED.test(before)
     // "5 words that rhyme" are items of a list.
     if (unit === 'words' && isOrdered && WORD_LIST.test(request.slice(start + text.length))) {
-      counts.push({ count, unit: 'items', bound: 'exactly' })
+      counts.push({ count, unit: 'items', bound: 'exactly', isPlain: true })
       return
     }
     if (unit === 'words' || !isOrdered) {
@@ -87,15 +96,17 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
       (/\b(?:with|each|per|of|in|mit|je|avec|con|com)\s$/.test(before) || after.slice(0, 4).includes('each'))
     )
       return
-    if (unit) counts.push({ count, unit, bound })
+    const isPlain = compound !== null || isPlainOrder(request, before, start + text.length)
+    if (unit) counts.push({ count, unit, bound, isPlain })
     else if (isListing(before, after) || isExactList(request, before, after))
-      counts.push({ count, unit: 'items', bound })
+      counts.push({ count, unit: 'items', bound, isPlain: true })
   })
   if (counts.length === 0) counts.push(...sentenceRanges(request))
   if (counts.length === 0) {
     if (/\bhaiku\b(?!s)/.test(request) && !/\bhaikus\b/.test(request))
-      counts.push({ count: 3, unit: 'lines', bound: 'exactly' })
-    else if (/\blimerick\b(?!s)/.test(request)) counts.push({ count: 5, unit: 'lines', bound: 'exactly' })
+      counts.push({ count: 3, unit: 'lines', bound: 'exactly', isPlain: true })
+    else if (/\blimerick\b(?!s)/.test(request))
+      counts.push({ count: 5, unit: 'lines', bound: 'exactly', isPlain: true })
   }
   return counts
 }
@@ -166,20 +177,29 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   for (const wanted of usable) {
     const fault = findCountFault(wanted, output)
     // "Two sources are enough" orders no two of anything, and what a comma divides is no item for sure.
-    if (fault) return wanted.unit === 'items' && !isPlainOrder(task, output) ? doubt(failed(fault)) : failed(fault)
+    if (fault)
+      return wanted.unit === 'items' && !(wanted.isPlain && output.lines.length >= 2)
+        ? doubt(failed(fault))
+        : failed(fault)
   }
   return passed
 }
 
-const PLAIN_ORDER =
-  /\b(?:list|give(?: me| us)?|name|write|suggest|provide|propose|exactly|genau|nenne(?: mir)?|liste|donne(?:-moi)?|cite|dame|enumera|elenca|scrivi)\s(?:exactly\s|genau\s|exactement\s)?(?:the\s|an?\s(?=\S{1,5}-))?(?:top\s)?(?:\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|sechs|deux|trois|quatre|cinq|dos|tres|cuatro|cinco|due|tre|quattro|cinque)\b/i
+const ORDER_VERB =
+  /(?:^|[^\p{L}])(?:list|gi(?:ve|b|mme)|name|writ(?:e|ing)|suggest|provide|propose|need|want|create|generate|find|tell|make|recommend|offer|share|pick|come up with|brainstorm|draft|think of|exactly|genau|exactement|exactamente|nenne|schreibe?|liste|donne(?:-moi)?|écris|cite|dame|escribe|enumera|dammi|elenca|scrivi|noem|geef|schrijf)(?: (?:me|us|mir|uns|moi|down|out))?(?: (?:exactly|genau|exactement|just|only|the|a|an|some|your|top|a list of|a set of)){0,2} $/u
+const OPENING = /^\W{0,3}(?:please |pls |hi,? |hey,? )?(?:exactly |genau |the |top |your )?$/
 
-/** "3 puns on wood" at the start of the task. */
-const OPENING_ORDER =
-  /^\W{0,3}(?:please )?(?:exactly )?(?:[2-9]|[1-4]\d|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|deux|trois|quatre|cinq|dos|tres|cuatro|cinco) (?:\p{L}{2,12} ){0,2}(?:puns?|jokes?|ideas?|tips?|names?|titles?|headlines?|taglines?|slogans?|reasons?|questions?|bullets?|bullet points|one-liners?|examples?|synonyms?|subject lines?|facts?|captions?|hashtags?|excuses?|replies|comebacks?|nicknames?|toasts?|riddles?|openers?|icebreakers?|variants?|variations|options?|alternatives?|risks?|benefits?|objections?|keywords?|activities|topics?|rules?|wordplays?|witze|ideen|tipps|titel|idées|titres|ideas|consejos)\b/iu
-
-const isPlainOrder = (task: ReadTask, output: ReadText) =>
-  (PLAIN_ORDER.test(task.request) || OPENING_ORDER.test(task.request)) && output.lines.length >= 2
+/** "Suggest 3 names", "3 puns on wood" at the start of the task, and "…, 10 items" at the end of a clause; not "Two sources are enough". */
+function isPlainOrder(request: string, before: string, end: number): boolean {
+  const rest = request.slice(end, end + 60)
+  if (ORDER_VERB.test(before)) return true
+  if (before.length < 40 && OPENING.test(before))
+    return !/^[^.\n]{0,30}(?::| (?:are|is|were|have|has|can|will)\b)/.test(rest)
+  return (
+    /[,(] ?$/.test(before) &&
+    /^ (?:[\p{L}-]{2,15} ){0,1}[\p{L}-]{3,15}(?: max| please| in total)?(?:[.,;!)\n]|$)/u.test(rest)
+  )
+}
 
 /** Lines of code are no items. */
 const hasCode = (task: ReadTask, output: ReadText) =>
@@ -273,117 +293,13 @@ function countItems({ raw, lines }: ReadText): number[] {
     // Three short lines and more without a full stop: titles, names, headings.
     const isPlainList =
       lines.length >= 3 && lines.every((line) => line.length <= 80 && !/[.!?:,;]$/.test(line) && !/[.!?] /.test(line))
-    return isPlainList ? [lines.length] : []
+    if (isPlainList) return [lines.length]
+    // "**How do I log in?**" and its answer below.
+    return bold > 1 ? [bold, bold - 1] : headings > 1 ? [headings, headings - 1] : []
   }
   // Headings and bold leads can be the items, with lists below them.
   return [...counts, ...(headings > 1 ? [headings, headings - 1] : []), ...(bold > 1 ? [bold, bold - 1] : [])]
 }
-
-type Bounds = { min: number; max: number; unit: 'words' | 'characters'; text: string }
-
-export function requestedLengths(request: string): Bounds[] {
-  const text = request.toLowerCase()
-  const WORDS =
-    '(?:words?|wörtern?|worte?n?|mots|palabras|parole|palavras|woorden|słów|characters?|chars?|zeichen|caractères|caracteres|caratteri|tekens|znaków)'
-  const bounds: Bounds[] = []
-  const push = (min: number, max: number, unitText: string, raw: string) =>
-    bounds.push({ min, max, unit: /^(?:char|zeich|cara|tek|znak)/.test(unitText) ? 'characters' : 'words', text: raw })
-  const number = '(\\d{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|fifty)'
-  const countOf = (word: string) => (/^\d/.test(word) ? Number(word) : (numberOfWord(word) ?? Number.NaN))
-  for (const [raw, low, high, unit] of text.matchAll(
-    new RegExp(`(\\d{1,5}) ?(?:-|–|to|and|und|et|y|bis|à|a) ?(\\d{1,5})[ -](${WORDS})`, 'g'),
-  ))
-    push(Number(low), Number(high), unit!, raw)
-  if (bounds.length > 0) return bounds
-  for (const [raw, bound, value, unit] of text
-    .replaceAll(/<=? ?|≤ ?/g, ' at most ')
-    .matchAll(
-      new RegExp(
-        `\\b(under|below|within|at most|no more than|not more than|no longer than|not exceed(?:ing)?|does not exceed|shorter than|max\\.?:?|maximum|maximum of|limit of|limited to|up to|no more than|fewer than|less than|höchstens|maximal|unter|au plus|maximum de|moins de|menos de|meno di|weniger als|nicht mehr als|pas plus de|no más de|non più di|como máximo|como máximo de|máximo|máximo de|massimo|al massimo|no máximo|até|maximaal|hooguit|minder dan|najwyżej|maksymalnie|do|at least|minimum|mindestens|au moins|al menos|almeno|more than|not less than|no fewer than|exactly|precisely|genau|exactement|exactamente|about|around|roughly|approximately|approx\\.?|circa|ca\\.?|etwa|rund|environ|unas?|in|of|keep it to|limit:?|limit is)\\s${number}[ -](${WORDS})`,
-        'g',
-      ),
-    )) {
-    const count = countOf(value!)
-    if (
-      /^(?:under|below|within|at most|no more|not more|no longer|not exceed|does not exceed|shorter|max|limit|up to|fewer|less|höchstens|maximal|unter|au plus|moins|menos|meno|weniger|nicht mehr|pas plus|no más|non più|como máximo|máximo|massimo|al massimo|no máximo|até|maximaal|hooguit|minder|najwyżej|maksymalnie|do$|keep)/.test(
-        bound!,
-      )
-    )
-      push(0, count, unit!, raw)
-    else if (/^(?:at least|min(?:imum)?$|mindestens|au moins|al menos|almeno|more than|not less|no fewer)/.test(bound!))
-      push(count, Number.POSITIVE_INFINITY, unit!, raw)
-    else if (/^(?:exactly|precisely|genau|exactement|exactamente)/.test(bound!)) push(count, count, unit!, raw)
-    else push(count * 0.6, count * 1.5, unit!, raw)
-  }
-  if (bounds.length > 0) return bounds
-  const maxAfter = new RegExp(
-    `${number}[ -](${WORDS})[ ,]{0,2}(?:max\\b|maximum|at most|or less|or fewer|tops|limit|oder weniger|ou moins|o menos|o meno|höchstens|maximal|como máximo|au maximum|al massimo)`,
-  ).exec(text)
-  if (maxAfter) push(0, countOf(maxAfter[1]!), maxAfter[2]!, maxAfter[0])
-  else {
-    const plain = new RegExp(`(?:^|[^\\d.,-])(\\d{2,5})[ -](${WORDS})(?=[\\s.,;:!?)]|$)`).exec(text)
-    if (plain) push(Number(plain[1]) * 0.6, Number(plain[1]) * 1.5, plain[2]!, plain[0])
-  }
-  if (
-    bounds.length === 0 &&
-    /\b(?:one|a single|in one|1) word\b|\bone-word\b|\beinem wort\b|\bun (?:seul )?mot\b(?! (?:de|d'|pour|à|aux?)\b)|\buna (?:sola )?palabra\b/.test(
-      text,
-    ) &&
-    // "One word and the reason".
-    !/\bword(?: answer)?(?:\s?\+|,? (?:and|plus|with|then|followed))/.test(text)
-  )
-    push(1, 2, 'words', 'one word')
-  return bounds
-}
-
-/** The fewest words that somebody could count: a hyphen joins two, and a line with the subject is no part of the text. */
-function countWords(text: string): number {
-  const body = text.replace(/^\s{0,4}\**(?:subject|betreff|objet|asunto|oggetto|titel|title)\b[^\n]{0,200}\n/i, '')
-  return body.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
-}
-
-export function checkLength(task: ReadTask, output: ReadText): Finding {
-  if (
-    (task.agentId.startsWith('coder') && !/\b(?:commit|subject|changelog)\b/i.test(task.request)) ||
-    /\b(?:outline|titles?|headlines?|plan|structure|gliederung|ideas?)\b/i.test(task.request)
-  )
-    return notApplicable
-  const lengths = requestedLengths(task.request)
-  if (lengths.length === 0) return notApplicable
-  const { min, max, unit } = lengths[0]!
-  if (!(max > 0)) return notApplicable
-  // The subject of a commit is its first line.
-  const text = task.agentId.startsWith('coder')
-    ? (output.lines.find((line) => !line.startsWith('```')) ?? '')
-    : output.raw
-  const words = countWords(text)
-  const size = unit === 'words' ? words : text.trim().length
-  // People count words differently, and a greeting and a title may be meant or not.
-  const isEach = EACH.test(task.request)
-  if (isEach) return checkEachLength(output, max, unit)
-  if (unit === 'words' && /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Thai}/u.test(output.raw)) return notApplicable
-  // "3 variants, max 3 words", "{"why": at most 12 words}": the limit is that of a part.
-  if (
-    size > max &&
-    (requestsJson(readRequest(task)) ||
-      /^\s{0,8}[{[]\s?["{]/.test(output.raw) ||
-      arePartsWithin(task, output, max, unit))
-  )
-    return notApplicable
-  if (size > max) return failed(`At most ${Math.round(max)} ${unit} were asked for and there are ${size}.`)
-  if (size < min - (min === max ? 0 : Math.max(1, min * 0.05)))
-    return failed(`At least ${Math.round(min)} ${unit} were asked for and there are ${size}.`)
-  return passed
-}
-
-/** Several things were asked for, and each line of the answer keeps to the limit. */
-const arePartsWithin = (task: ReadTask, output: ReadText, max: number, unit: 'words' | 'characters') =>
-  output.lines.length > 1 &&
-  requestedCounts(task).some(({ unit: kind, count }) => count > 1 && (kind === 'items' || kind === 'lines')) &&
-  output.lines.every((line) => {
-    const text = line.replace(ITEM_MARK, '').trim()
-    return (unit === 'words' ? countWords(text) : text.length) <= max
-  })
 
 /** "Exactly 5 names, one per line, nothing else". */
 export function checkOnePerLine(task: ReadTask, output: ReadText): Finding {
@@ -396,44 +312,4 @@ export function checkOnePerLine(task: ReadTask, output: ReadText): Finding {
   const lines = output.lines.length
   const isRight = bound === 'most' ? lines <= count : bound === 'least' ? lines >= count : lines === count
   return isRight ? passed : failed(`${count} were asked for and there are ${lines}.`)
-}
-
-const EACH =
-  /\b(?:words?|characters?|chars?) (?:max )?(?:each|per \p{L}{3,12})\b|\beach (?:\w{1,12} )?(?:under|at most|max\.?|no more than|up to|within)\b/iu
-
-/** "Three variants of at most 40 characters each": no line without its number is longer. */
-function checkEachLength(output: ReadText, max: number, unit: 'words' | 'characters'): Finding {
-  const items = output.lines.filter((line) => ITEM_MARK.test(line))
-  const sizes = (items.length > 1 ? items : output.lines).map((line) => {
-    const text = line
-      .replace(ITEM_MARK, '')
-      .replace(/^\*\*[^*]{1,60}\*\*:?\s?/, '')
-      .replaceAll(/["“”*]/g, '')
-      .trim()
-    return unit === 'words' ? wordsOf(text).length : text.length
-  })
-  if (items.length < 2) return notApplicable
-  const longest = Math.max(...sizes)
-  return longest > max * (unit === 'words' ? 1.15 : 1) + 1
-    ? failed(`At most ${Math.round(max)} ${unit} each were asked for and one has ${longest}.`)
-    : passed
-}
-
-const ITEM_MARK = /^(?:[-*•–▪◦]|\d{1,3}[.)])\s{1,8}/
-
-/** A translation has about as many words as its text. */
-export function checkTranslationLength(task: ReadTask, output: ReadText): Finding {
-  const words = wordsOf(task.material).length
-  if (
-    !task.is.translation ||
-    words < 6 ||
-    /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Thai}]/u.test(`${task.material}${output.raw}`)
-  )
-    return notApplicable
-  const isCut = words >= 8 && /[.!?]$/.test(task.material.trim()) && /[\p{L}\p{N},]$/u.test(output.raw.trim())
-  return output.words.length * 3 < words
-    ? failed('It is much shorter than the text to be translated.')
-    : isCut
-      ? failed('It stops before the end of the text to be translated.')
-      : passed
 }

@@ -13,6 +13,8 @@ export function checkRequiredPoints(task: ReadTask, output: ReadText): Finding {
     ...ownCodes(task),
     ...ownName(task),
     ...lettersOf(task.full.raw.slice(0, 3_000)),
+    ...namedPersons(task.full.raw.slice(0, 3_000)),
+    ...appearingThings(task.full.raw.slice(0, 3_000)),
   ]
   if (points.length === 0 || /\bwithout (?:using|saying|naming|mentioning)\b/i.test(task.request)) return notApplicable
   const missing = points.find((point) => !isCovered(point, task, output))
@@ -20,24 +22,21 @@ export function checkRequiredPoints(task: ReadTask, output: ReadText): Finding {
 }
 
 const LISTED =
-  /\b(?:must mention|should mention|has to mention|needs to mention|mention(?:ing)?|(?:must |please )?name (?:both|all)(?: \w{1,12}){0,3}|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
+  /\b(?:must mention|should mention|has to mention|needs to mention|mention(?:s|ing)?|(?:must |please )?name (?:both|all)(?: \w{1,12}){0,3}|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
+
+const NEGATED = /(?:\b(?:not|never|avoid|without|no|nor|or)|n['’]t)\s(?:to\s)?$/i
 
 /** "Must mention: a, b, c" and "include every point: a; b; c", to the end of the sentence. */
 function pointsOf(text: string): string[] {
-  // What stands in brackets explains a point.
-  const plain = text.replaceAll(/(?<=\p{Lu}\p{Ll}{1,20}) \([^()\n]{1,60}\)(?=[,. ])/gu, '')
+  // What stands in brackets explains a point, unless it is the list.
+  const plain = text.replaceAll(/(?<=\p{L}) \([^(),\n]{1,60}\)(?=[,.; ])/gu, '')
   return [...plain.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
-    if (
-      /(?:\b(?:not|never|avoid|without|no|nor|or)|n['’]t)\s(?:to\s)?$/i.test(
-        plain.slice(Math.max(0, match.index - 12), match.index),
-      )
-    )
-      return []
+    if (NEGATED.test(plain.slice(Math.max(0, match.index - 12), match.index))) return []
     const isList = /[:(]\s?$/.test(match[0].slice(0, match[0].length - match[1]!.length))
     const clause = match[1]!.split(
       isList
         ? /[.!?](?=\s(?:\p{Lu}|$)|$)|\)/u
-        : /[.!?;:](?=\s|$)|\)|, (?:but|so|then)\b|\b(?:if|when|in (?:\d|one|two|three|the|a)|who|which|because)\b/u,
+        : /[.!?;:](?=\s|$)|\)|, (?:but|so|then)\b|\b(?:if|when|in (?:\d|one|two|three|a (?:few|single|sentence)|the (?:first|last|same|style|tone|title|subject))|who|which|because)\b/u,
       1,
     )[0]!
     const parts = clause.includes(';') ? clause.split(';') : clause.split(/,| and | & /)
@@ -68,6 +67,49 @@ function ownName(task: ReadTask): string[] {
   return names.size === 1 ? [`code ${[...names][0]}`] : []
 }
 
+const NAME = String.raw`\p{Lu}\p{Ll}{1,20}(?:-\p{Lu}\p{Ll}{1,20})?`
+const NAMED = new RegExp(
+  String.raw`\b(?:[Nn]ame|[Ii]nclude|[Mm]ention|[Cc]redit)(?:s|ing)? (?:both |our |my |the )?(?:\p{Ll}{3,15} ){0,2}(${NAME}(?:(?:, | and |, and | & )${NAME}){0,5})(?=[.,;!?\n)]| as | in | by |$)`,
+  'gu',
+)
+
+/** "Name Jonas and Mei", "mention our colleague Reyes": each of the names. */
+const namedPersons = (text: string): string[] =>
+  [...text.matchAll(NAMED)]
+    .slice(0, 4)
+    .filter(({ index }) => !NEGATED.test(text.slice(Math.max(0, index - 12), index)))
+    .flatMap(([, names]) => names!.split(/, and |, | and | & /))
+    .filter((name) => (rankOf(name.toLowerCase()) ?? RARE) >= RARE)
+    .map((name) => `code ${name}`)
+
+const APPEAR =
+  /(?:,|\.|;|\s[-–—]|\()?\s?\(?(?:(all|both|each|they)\b(?: of (?:them|these))?(?: (?:two|three|four|five|six|\d)\b)?(?: words| things| people| characters)?\s)?(?:must|has to|have to|needs? to|should|ought to)(?: all| both)? (?:appear|occur|feature|show up|come up|be (?:in (?:it|there|the \w{3,10})|mentioned|included|named|featured|used))\b/gi
+
+/** "With a farmer, a drone AND a goose, all three must appear": the list in front of the verb. */
+const appearingThings = (text: string): string[] =>
+  [...text.matchAll(APPEAR)].slice(0, 3).flatMap(({ index }) => {
+    // The list stands in the same sentence or in the one before.
+    const sentence = text
+      .slice(Math.max(0, index - 200), index)
+      .split(/[.!?:\n]/)
+      .at(-1)!
+    const parts = sentence.split(/, (?:and |plus )?| and | plus | & /i)
+    if (parts.length < 2 || parts.length > 8 || /\b(?:none|not?|neither|never|without)\b|n['’]t\b/i.test(sentence))
+      return []
+    // "A short scene with a plumber": what stands in front of the first thing is no part of it.
+    const things = [
+      parts[0]!.split(/\b(?:with|about|featuring|between|involving|of|on|using|containing)\b/i).at(-1)!,
+      ...parts.slice(1),
+    ]
+      .map((thing) => thing.replace(/^(?:the words?|words?)\b|["“”'‘’]/gi, '').trim())
+      .filter((thing) => thing !== '' && !TEXT_KIND.test(thing))
+    return things.every((thing) => thing.split(' ').length <= 4) ? things.map((thing) => `thing ${thing}`) : []
+  })
+
+/** What is to be written is no thing that occurs in it. */
+const TEXT_KIND =
+  /^(?:an? |the )?(?:\w{1,12} ){0,2}(?:joke|limerick|haiku|poem|story|scene|sketch|text|ad|post|mail|email|letter|card|note|message|article|paragraph|reply|answer|summary|speech|toast)s?$/i
+
 /** "Each of these tickets (A, B, C)": the letters. */
 const lettersOf = (text: string): string[] =>
   (
@@ -88,11 +130,23 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   const letter = /^ticket ([A-Z])$/.exec(point)?.[1]
   if (letter) return new RegExp(`(?<![A-Za-z])${letter}(?![A-Za-z'’])`).test(output.raw)
   if (point.startsWith('code ')) return output.raw.toLowerCase().includes(point.slice(5).toLowerCase())
+  const stems = new Set(output.words.map(stemOf))
+  const isSaid = (word: string) =>
+    stems.has(stemOf(word)) || (word.length <= 6 && output.words.some((other) => other.startsWith(word.slice(0, 4))))
+  if (point.startsWith('thing ')) {
+    const word = wordsOf(point.slice(6))
+      .filter((part) => part.length >= 3 && !KINDS.has(part))
+      .at(-1)
+    return word === undefined || isSaid(word)
+  }
   const figures = readNumbers(point)
   const written = readNumbers(output.raw, { words: true })
   const isShown = (value: number) => written.some((number) => standsFor(number, value))
   if (figures.length > 0) return figures.some(({ values: [value] }) => isShown(value!))
-  const words = wordsOf(point.replaceAll(/["“”]/g, '')).filter((word) => word.length >= 4 && !KINDS.has(word))
+  const all = wordsOf(point.replaceAll(/["“”]/g, '')).filter((word) => word.length >= 4 && !KINDS.has(word))
+  // "Coats must be left": the commonest words are in any text.
+  const rare = all.filter((word) => (rankOf(word) ?? COMMON) >= COMMON)
+  const words = rare.length > 0 ? rare : all
   if (words.length === 0) return isKindShown(point, task, isShown)
   // A person who is named with a task of theirs is named in the text too.
   const names = [...point.matchAll(/(?<![\p{L}\d])\p{Lu}\p{Ll}{2,20}(?![\p{L}\d])/gu)]
@@ -100,9 +154,6 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
     .filter((name) => (rankOf(name) ?? RARE) >= RARE)
   if (names.length > 0 && !/^(?:that|how|why|when)\b/.test(point))
     return names.some((name) => output.words.includes(name))
-  const stems = new Set(output.words.map(stemOf))
-  const isSaid = (word: string) =>
-    stems.has(stemOf(word)) || (word.length <= 6 && output.words.some((other) => other.startsWith(word.slice(0, 4))))
   const ranks = words.map(rankOf)
   // A word that has no vector can be said in ways that nobody here knows.
   if (ranks.some((rank) => rank === undefined)) return words.some(isSaid)
@@ -124,7 +175,8 @@ function isKindShown(point: string, task: ReadTask, isShown: (value: number) => 
   return value === undefined || isShown(value)
 }
 
-/** Ranks under this are of common words. */
+/** Ranks under these are of common words, and of the commonest. */
 const RARE = 1_500
+const COMMON = 300
 
 const stemOf = (word: string) => word.slice(0, Math.max(4, Math.min(6, word.length - 2)))

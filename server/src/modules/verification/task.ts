@@ -104,7 +104,9 @@ function splitMaterial(text: string): { request: string; material: string } {
   if (rest.some((line) => line.trim()) && (lines.length > 3 || colon === first.trimEnd().length - 1)) {
     // A pasted text has its request in front of it, or after it in a line of its own.
     const last = rest.at(-1)!.trim()
-    const isRequestLast = last.endsWith('?') && rest.length > 2
+    const isRequestLast =
+      (last.endsWith('?') && rest.length > 2) ||
+      (ORDER_LINE.test(last) && last.length <= 300 && rest.at(-2)?.trim() === '')
     parts.push((isRequestLast ? rest.slice(0, -1) : rest).join('\n'))
     request = isRequestLast ? `${first}\n${last}` : first
   } else if (colon > 0 && first.length - colon > 12 && parts.length === 0) {
@@ -114,6 +116,10 @@ function splitMaterial(text: string): { request: string; material: string } {
   }
   return { request: request.slice(0, MAX_REQUEST), material: parts.join('\n') }
 }
+
+/** "Reply in two sentences.", below a text and an empty line. */
+const ORDER_LINE =
+  /^(?:please |now |so |then |task: )?(?:summari[sz]e|sum up|write|reply|answer|respond|return|draft|keep it|explain|describe|rewrite|extract|convert|format|output|suggest|give me|list|at most|max\.? \d|no more than|under \d|exactly|in (?:\d|one|two|three) (?:words|sentences?|lines))\b/i
 
 const CODE_LINE =
   /^\s*(?:def |class |function |const |let |var |import |from \w{1,40} import|return\b|if ?\(|for ?\(|while ?\(|#include|public |private |fn |func |select .{1,200} from |insert into |create table |print\(|console\.|async |await )|[;{}]\s*$|=>|^\s*\w{1,40} = \w[\w.]{0,60}\(.{0,200}\)$|^\s{2,}\S.{0,200}[)\];:]$/i
