@@ -149,6 +149,31 @@ const REFUSED: readonly (Case & { by: string })[] = [
     output:
       'JSON came up in the early years of the century and has since become the usual format of services on the web, loved for being simple.',
   },
+  {
+    by: 'complete',
+    agentId: 'support-v1',
+    task: 'How does the guest reset the lamp? Open app, choose lamp, hold 10 seconds.',
+    output: 'This is how:\n\n1. Open the app.\n2. Choose the lamp.\n3. Hold the button for 10',
+  },
+  {
+    by: 'complete',
+    agentId: 'writer-v1',
+    task: 'Post about our new rail client. Name Jonas.',
+    output:
+      'We did it! The railway is on board. Jonas led the pitch and drew the idea on a napkin. What comes next? A campaign in three countries and a team that needs',
+  },
+  {
+    by: 'complete',
+    agentId: 'researcher-v2',
+    task: 'How are lamps tested? A section per phase.',
+    output: '## Phase 1\nA few lamps burn for a night.\n\n## Phase 2\nA hundred lamps burn for a week.\n\n## Phase 3',
+  },
+  {
+    by: 'answered',
+    agentId: 'analyst-v1',
+    task: 'Report line: revenue rose from 200 to 250.',
+    output: 'Revenue rose from 200 to 250, which is a rise of ## %.',
+  },
 ]
 
 const RIGHT: readonly Case[] = [
@@ -234,6 +259,16 @@ const RIGHT: readonly Case[] = [
     agentId: 'strategist-v1',
     task: 'A or B? pros and cons, then verdict in bold',
     output: '**Option A**\nCheap but slow.\n\n**Option B**\nFast but dear.\n\n**Option B**',
+  },
+  {
+    agentId: 'support-v1',
+    task: 'How does the guest reset the lamp? Open app, choose lamp, hold 10 seconds.',
+    output: 'This is how:\n\n1. Open the app\n2. Choose the lamp\n3. Hold the button and count to 10',
+  },
+  {
+    agentId: 'default',
+    task: 'as xml please: book with title Dune and year 1965',
+    output: '<book>\n  <title>Dune</title>\n  <year>1965</year>\n</book>',
   },
   { agentId: 'writer-v1', task: 'slogan for a bakery', output: 'Bread worth getting up for' },
   { agentId: 'coder-v1', task: 'Regex for a lot number', output: '^[A-Z]{2}-[0-9]{5}$' },

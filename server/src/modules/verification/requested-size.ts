@@ -5,7 +5,7 @@ import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
 
 const VERBS =
-  'give|list|name|write|suggest|provide|tell|need|want|create|generate|propose|draft|find|make|identify|offer|share|recommend|pick|choose|turn this into|rewrite (?:this|it) as|summari[sz]e (?:this |it )?(?:in|as|into)|come up with|brainstorm|outline|state|show|with|in|as|nenne|gib|schreib|schreibe|liste|erzähl|donne|donne-moi|écris|cite|propose|dame|escribe|enumera|menciona|dammi|scrivi|elenca|dê|escreva|liste|geef|noem|schrijf'
+  'give|list|name|write|suggest|provide|tell|need|want|create|generate|propose|draft|find|make|identify|offer|share|recommend|pick|choose|turn this into|rewrite (?:this|it) as|summari[sz]e (?:this |it )?(?:in|as|into)|come up with|brainstorm|outline|state|show|with|in|as|en|avec|con|mit|em|nenne|gib|schreib|schreibe|liste|erzähl|donne|donne-moi|écris|cite|propose|dame|escribe|enumera|menciona|dammi|scrivi|elenca|dê|escreva|liste|geef|noem|schrijf'
 type Unit = 'items' | 'sentences' | 'lines' | 'paragraphs' | 'words' | 'rows'
 
 const UNIT_WORDS: Readonly<Record<Unit, string>> = {

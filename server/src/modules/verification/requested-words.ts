@@ -95,6 +95,11 @@ const WANTED_BEFORE = new RegExp(
   `(${QUOTED_LIST}) ?(?:,? ?(?:all|both|each) )?(?:has|have|must|needs?|should) (?:all |both )?(?:to )?(?:be in|occur|appear|be (?:used|mentioned|included))`,
   'gi',
 )
+/** "Muss die Wörter "Regen" und "Suppe" enthalten". */
+const WANTED_INSIDE = new RegExp(
+  `(${QUOTED_LIST}) ?(?:enthalten|vorkommen|erwähnen|nennen|verwenden|benutzen)\\b`,
+  'gi',
+)
 const FORBIDDEN_BEFORE = new RegExp(
   `(${QUOTED_LIST}) ?(?:(?:is|are) (?:all |both )?(?:forbidden|banned|taboo|not allowed|off[- ]limits|out)|(?:must|may|should|shall|can) (?:not|never) (?:occur|appear|be (?:used|mentioned|included|in)|show up))`,
   'gi',
@@ -104,7 +109,13 @@ const quotedWords = (text: string) =>
   [...text.matchAll(/["“„«'‘]([^"”“»'’\n]{2,40})["”“»'’]/g)].map(([, word]) => word!)
 
 const wordsWantedBefore = (request: string) =>
-  [...request.matchAll(WANTED_BEFORE)].slice(0, 4).flatMap(([, list]) => quotedWords(list!))
+  [...request.matchAll(WANTED_BEFORE), ...request.matchAll(WANTED_INSIDE)]
+    .slice(0, 4)
+    .filter(
+      ({ index }) =>
+        !/\b(?:weder|nicht|keine?[snr]?|neither|none)\b/i.test(request.slice(Math.max(0, index - 30), index)),
+    )
+    .flatMap(([, list]) => quotedWords(list!))
 
 const LEAVE_OUT = new RegExp(
   `\\b(?:(?:do not|don['’]t|never|must not|mustn['’]t|may not|should not|shouldn['’]t|cannot|can['’]t|not|without|avoid)(?: (?:ever|please))?(?: (?:us(?:e|ing)|mention(?:ing)?|say(?:ing)?|includ(?:e|ing)|writ(?:e|ing)|contain(?:ing)?))?|avoid(?:ing)?|leav(?:e|ing) out|omit|free (?:of|from)|no (?:use|mention) of|no|ohne|vermeide|sans(?: utiliser)?|évite|sin(?: usar)?|evita|senza(?: usare)?)(?: (?:any|all|either|both) of)?(?: (?:the|these|any|following|das|die|les?|las?|la|le)){0,2}(?<noun> (?:words?|terms?|phrases?|expressions?|names?|wort|wörter|mots?|palabras?|parol[ae]))?(?: (?:like|such as))?:? {0,2}(${QUOTED_LIST})`,

@@ -120,10 +120,13 @@ const lettersOf = (text: string): string[] =>
 
 /** Words that tell what kind of fact is wanted and need not be in the text themselves. */
 const KINDS = new Set(
-  'name names date dates time times place price prices cost costs hours salary number numbers reason reasons detail details benefit benefits example examples fact facts point points item items word words this that these those them they their there with from into about which what when where your our his her its the and for you are was will been have has had not but all any both each also once twice least most more than only just someone something somewhere how why who their name age person persons people address contact information info feature features advantage advantages everything following above below list source sources relevant important specific key main other others first second third last next every way ways topic topics subject message email mail letter text line lines sentence sentences tone style aspect aspects quality qualities value values experience skill skills goal goals challenge challenges problem problems solution solutions option options step steps action call least somehow briefly explicitly directly keep'.split(
+  'name names date dates time times place price prices cost costs hours salary number numbers reason reasons detail details benefit benefits example examples fact facts point points item items word words this that these those them they their there with from into about which what when where your our his her its the and for you are was will been have has had not but all any both each also once twice least most more than only just someone something somewhere how why who their name age person persons people address contact information info feature features advantage advantages everything following above below list source sources relevant important specific key main other others first second third last next every way ways topic topics subject message email mail letter text line lines sentence sentences tone style aspect aspects quality qualities value values experience skill skills goal goals challenge challenges problem problems solution solutions option options step steps action call least somehow briefly explicitly directly keep must should would could might shall being'.split(
     ' ',
   ),
 )
+/** "The order number" is in the text as a number. */
+const OF_KIND =
+  /^(?:the |her |his |their |our |its |your )?\w{1,14} (?:number|code|id|reference|name|date|price|address)s?$/i
 const NEAR = 0.55
 
 function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
@@ -147,7 +150,7 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   // "Coats must be left": the commonest words are in any text.
   const rare = all.filter((word) => (rankOf(word) ?? COMMON) >= COMMON)
   const words = rare.length > 0 ? rare : all
-  if (words.length === 0) return isKindShown(point, task, isShown)
+  if (words.length === 0 || OF_KIND.test(point)) return isKindShown(point, task, isShown)
   // A person who is named with a task of theirs is named in the text too.
   const names = [...point.matchAll(/(?<![\p{L}\d])\p{Lu}\p{Ll}{2,20}(?![\p{L}\d])/gu)]
     .map(([name]) => name.toLowerCase())
@@ -157,7 +160,12 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   const ranks = words.map(rankOf)
   // A word that has no vector can be said in ways that nobody here knows.
   if (ranks.some((rank) => rank === undefined)) return words.some(isSaid)
-  const others = output.words.map(rankOf).filter((rank) => rank !== undefined)
+  // What the rest of the task says is in the text anyway.
+  const said = new Set(wordsOf(task.full.raw.replace(point, ' ')))
+  const others = output.words
+    .filter((word) => !said.has(word))
+    .map(rankOf)
+    .filter((rank) => rank !== undefined && rank >= COMMON) as number[]
   const similarities = nearestSimilarities(ranks as number[], others.slice(0, 400))
   const isNear = words.map((word, i) => isSaid(word) || similarities[i]! >= NEAR)
   // The rarest word tells most; two others tell as much.
