@@ -37,9 +37,9 @@ export function labelledValues(given: string): LabelledValue[] {
 }
 
 export const DESCENDING =
-  /\b(?:descending|highest first|largest first|biggest first|greatest first|priciest first|best first|desc|most(?: \w{1,12})? first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|newest first|latest first|(?:large|big|great|long|heavi|new|late|old)(?:e?st)? to (?:small|short|light|old|earl|young)\w{0,5}|most \w{2,12} first|(?:longest|heaviest|tallest|dearest) first|absteigend)\b/i
+  /\b(?:descending|(?:highest|largest|biggest|greatest|priciest|best|newest|latest|longest|heaviest|tallest|dearest|most \w{2,12})(?: (?!of|the|in|on|for)\w{2,15})? first|desc|most first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|(?:large|big|great|long|heavi|new|late|old)(?:e?st)? to (?:small|short|light|old|earl|young)\w{0,5}|absteigend)\b/i
 export const ASCENDING =
-  /\b(?:ascending|lowest first|(?<!name )asc|smallest first|cheapest first|fastest first|low(?:est)? to high(?:est)?|oldest first|earliest first|chronological(?:ly)?(?: order)?|shortest first|aufsteigend|oldest to newest|earliest to latest|(?:small|short|light)(?:est)? to (?:large|big|long|heav|tall)\w{0,5}|cheapest to|(?:lightest|soonest) first|from (?:low|small|cheap)\w{0,4})\b/i
+  /\b(?:ascending|(?:lowest|smallest|cheapest|fastest|oldest|earliest|shortest|lightest|soonest)(?: (?!of|the|in|on|for)\w{2,15})? first|(?<!name )asc|low(?:est)? to high(?:est)?|chronological(?:ly)?(?: order)?|aufsteigend|oldest to newest|earliest to latest|(?:small|short|light)(?:est)? to (?:large|big|long|heav|tall)\w{0,5}|cheapest to|from (?:low|small|cheap)\w{0,4})\b/i
 
 /** "Sort by revenue, highest first": the labels stand in the order of their figures. */
 export function checkOrder(task: ReadTask, output: ReadText): Finding {

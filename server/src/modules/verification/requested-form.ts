@@ -19,6 +19,10 @@ export function requestsJson(request: string): boolean {
     /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?){[\n]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in )?(?:valid )?json\b/.test(
       request,
     ) ||
+    // "Produce a JSON object", where nothing else does so ("the endpoint should return a JSON object").
+    /(?<!\b(?:should|must|will|to|can|that|which|it|does|not) )\b(?:return|output|produce|give me|create|make|build|generate) (?:an? |one )?(?:valid |single )?json (?:object|array)\b/.test(
+      request,
+    ) ||
     // "JSON object with …" at the start of a clause, "must be valid JSON".
     /(?:^|[.!?;\n]\s{0,3})(?:valid )?json(?: object| array| only| please| with| for|,|:)|\b(?:answer|reply|output|response|it|result) (?:must|has to|should) be (?:valid |a |one |in )?json\b/.test(
       request,
@@ -178,7 +182,11 @@ export function checkCase(task: ReadTask, output: ReadText): Finding {
   const request = task.request
   const letters = output.raw.replace(/[^\p{L}]/gu, '')
   // "The customer wrote in all caps" tells of a text that is there.
-  if (letters.length < 4 || /\b(?:wrote|writes|written|sent|sends|typed|shouted)\b/i.test(request)) return notApplicable
+  if (
+    letters.length < 4 ||
+    /\b(?:wrote|writes|written|sent|sends|typed|shouted|how (?:do|can|to|would|should))\b/i.test(request)
+  )
+    return notApplicable
   if (
     /\b(?:in|use|using|write|with) (?:all |only |block )?(?:caps|capitals|capital letters|upper[- ]?case)\b|\b(?:capitals|capital letters|upper[- ]?case|all caps) only\b|\bonly (?:capitals|capital letters|upper[- ]?case)\b|\bin großbuchstaben\b|\ben majuscules\b|\ben mayúsculas\b/i.test(
       request,

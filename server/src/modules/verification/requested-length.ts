@@ -9,9 +9,12 @@ type Bounds = { min: number; max: number; unit: 'words' | 'characters'; isRough:
 
 /** What stands in front of a number of words, by what it makes of the number. */
 const MOST =
-  "under|below|within|at most|not? more than|not? longer than|not exceed(?:ing)?|shorter than|max|maximum|limit|limited to|limit is|up to|(?<!no |not )(?:fewer|less) than|not? over|don't go over|not go over|not go above|don't exceed|nothing over|fits? (?:in|into|within)|keep (?:it|this|them|that) (?:to|at)|cap(?:ped)? (?:it )?at|höchstens|maximal|unter|weniger als|nicht mehr als|nicht länger als|au plus|au maximum|maximum de|moins de|pas plus de|sans dépasser|ne dépasse pas|menos de|no más de|como máximo|como máximo de|máximo|máximo de|hasta|meno di|non più di|massimo|al massimo|entro|no máximo|até|maximaal|hooguit|minder dan|niet meer dan|najwyżej|maksymalnie|do"
-const LEAST =
-  'at least|min|minimum|(?<!no |not |nothing )more than|not less than|not? fewer than|not under|no less than|mindestens|au moins|al menos|mínimo|almeno|minimo|pelo menos|minstens'
+  "within|at most|not exceed(?:ing)?|n't exceed|max|maximum|limit|limited to|limit is|up to|fits? (?:in|into|within)|keep (?:it|this|them|that) (?:to|at)|cap(?:ped)? (?:it )?at|höchstens|maximal|unter|weniger als|nicht mehr als|nicht länger als|au plus|au maximum|maximum de|moins de|pas plus de|sans dépasser|ne dépasse pas|menos de|no más de|como máximo|como máximo de|máximo|máximo de|hasta|meno di|non più di|massimo|al massimo|entro|no máximo|até|maximaal|hooguit|minder dan|niet meer dan|najwyżej|maksymalnie|do"
+const LEAST = 'at least|min|minimum|mindestens|au moins|al menos|mínimo|almeno|minimo|pelo menos|minstens'
+/** "Under", "no longer than", "don't use more than": with a negation it is the other bound. */
+const COMPARED =
+  /(?:^|[^\p{L}])(?:(more than|longer than|greater than|over|above|beyond)|less than|fewer than|shorter than|under|below) $/u
+const NEGATION = /(?:(?:^|[^\p{L}])(?:no|not|never|nothing|without|cannot)|n't)(?: [\p{L}']{1,12}){0,3}$/u
 const EXACTLY = 'exactly|precisely|genau|exactement|exactamente|esattamente|exatamente|precies'
 const ROUGHLY =
   'about|around|roughly|approximately|approx|circa|ca|etwa|rund|ungefähr|environ|unas?|aproximadamente|ongeveer|in|of'
@@ -50,6 +53,12 @@ function numberIn(text: string): number {
   return (numberOfWord(first) ?? Number.NaN) + (second ? (numberOfWord(second) ?? Number.NaN) : 0)
 }
 
+function boundCompared(ahead: string): 'most' | 'least' | undefined {
+  const match = COMPARED.exec(ahead)
+  if (!match) return undefined
+  return (match[1] !== undefined) === NEGATION.test(ahead.slice(0, match.index)) ? 'most' : 'least'
+}
+
 /** Every length that a request states. A number without "at most" or "exactly" is a rough one, and counts where no other is stated. */
 export function requestedLengths(request: string): Bounds[] {
   const bounds: Bounds[] = []
@@ -81,6 +90,7 @@ export function requestedLengths(request: string): Bounds[] {
     const ahead = text.slice(Math.max(0, match.index - 30), match.index)
     const behind = text.slice(match.index + raw.length, match.index + raw.length + 24)
     const bound =
+      boundCompared(ahead) ??
       (['exactly', 'least', 'most'] as const).find((kind) => BEFORE[kind].test(ahead)) ??
       (['exactly', 'least', 'most'] as const).find((kind) => AFTER[kind].test(behind)) ??
       (BEFORE.roughly.test(ahead) ? 'roughly' : undefined)

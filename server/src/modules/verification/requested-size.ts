@@ -62,13 +62,18 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     .slice(0, 400)
   tokens.forEach(({ text, start }, index) => {
     const compound = /^(\p{L}+|\d{1,3})-(sentence|line|paragraph|bullet|step|point|item|word|phase|row)s?$/u.exec(text)
-    const count = readCount(compound ? compound[1]! : text)
+    const count = readCount(compound ? compound[1]! : text) ?? (ARTICLE.test(text) ? 1 : undefined)
     if (count === undefined || count < 1 || count > 50) return
     const before = request.slice(Math.max(0, start - 40), start)
     if (/[\d.,:/$€£-]$/.test(before) && !/[,:] $/.test(before)) return
     const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
     const unit = compound ? UNIT_OF.get(compound[2]!) : unitAfter(request, tokens, index)
     const isOrdered = ORDERED.test(before)
+    // "En une seule phrase".
+    const counted = ONLY_ONE.test(after[0] ?? '') ? after[1] : after[0]
+    if (ARTICLE.test(text) && UNIT_OF.get(counted ?? '') !== 'sentences') return
+    // "And a recommendation in one sentence": the rest of the answer has others.
+    if (unit === 'sentences' && /[.?!]\s(?:and|und|et|y|e|plus|then|dann)\b[^.?!]{0,34}$/.test(before)) return
     // "5 words that rhyme" are items of a list.
     if (unit === 'words' && isOrdered && WORD_LIST.test(request.slice(start + text.length))) {
       counts.push({ count, unit: 'items', bound: 'exactly', isPlain: true })
@@ -114,10 +119,14 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
 const WORD_LIST =
   /^ (?:\p{L}{3,12} )?words? (?:that|which|rhyming|meaning|starting|beginning|ending|for|related|to do with)\b/u
 
+const ONLY_ONE = /^(?:single|seule?|einzige[nr]?|sol[oa])$/
+/** "En une phrase": an article counts sentences only. */
+const ARTICLE = /^(?:une?|eine?[nmr]?|un[ao]|uma?)$/
+
 const readCount = (text: string): number | undefined =>
   /^\d{1,3}$/.test(text)
     ? Number(text)
-    : text === 'one' || text === 'single'
+    : text === 'one' || ONLY_ONE.test(text)
       ? 1
       : text === 'null' || text === 'hundred' || text === 'zero'
         ? undefined
@@ -178,7 +187,7 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
     const fault = findCountFault(wanted, output)
     // "Two sources are enough" orders no two of anything, and what a comma divides is no item for sure.
     if (fault)
-      return wanted.unit === 'items' && !(wanted.isPlain && output.lines.length >= 2)
+      return wanted.unit === 'items' && !(wanted.isPlain && (output.lines.length >= 2 || output.raw.startsWith('#')))
         ? doubt(failed(fault))
         : failed(fault)
   }
@@ -284,6 +293,8 @@ function countItems({ raw, lines }: ReadText): number[] {
     ...(rows > 2 ? [rows - 1, rows - 2] : []),
   ]
   if (counts.length === 0) {
+    const tags = raw.trim().split(/[\s,]+/)
+    if (tags.length > 1 && tags.every((tag) => /^#\p{L}/u.test(tag))) return [tags.length]
     // "glad, cheerful, joyful": one line of short parts.
     const parts =
       lines.length === 1 && !/[.!?;:]\s/.test(raw.trim())

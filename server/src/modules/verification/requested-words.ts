@@ -41,9 +41,18 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
 const LIMIT =
   /(?:\b(?:max\.?|maximum|at most|under|up to|exactly|about|in|within|no more than) )?\d{1,5}(?:\s?[-–]\s?\d{1,5})?[ -](?:words?|characters?|chars|sentences?|lines?|paragraphs?)\b/gi
 
+const ADDRESS =
+  /(?<![\w.+-])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,3}|\bhttps?:\/\/[^\s,)]{3,100}|\bwww\.[^\s,)]{3,80}/g
+
 function requirementsOf(clause: string): string[] {
+  // "It was never easy" in quotation marks forbids nothing.
+  const masked = quotedPassages(clause, 120).reduce(
+    (text, { start, end }) => `${text.slice(0, start)}${'_'.repeat(end - start)}${text.slice(end)}`,
+    clause,
+  )
+  const [order = ''] = masked.split(/[!?\n]|\.(?=\s|$)|\b(?:do not|don['’]t|without|avoid|never|but not|must not)\b/, 1)
   const part = clause
-    .split(/[!?\n]|\.(?=\s|$)|\b(?:do not|don['’]t|without|avoid|never|but not|must not)\b/, 1)[0]!
+    .slice(0, order.length)
     // "…, max 40 words" is a limit, not something to mention.
     .replaceAll(LIMIT, ' ')
   // "The word comma": one word without quotation marks.
@@ -55,10 +64,11 @@ function requirementsOf(clause: string): string[] {
   return [
     ...(bare ? [bare] : []),
     ...(several ?? []),
-    ...quotedPassages(part, 80).map((quote) => quote.text),
+    ...quotedPassages(part, 120).map((quote) => quote.text),
     ...(part.includes('word') ? singleQuoted(part) : []),
     ...(part.match(/\b(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9-]{4,20}\b/g) ?? []),
     ...(part.match(/#[\p{L}\d_]{2,40}/gu) ?? []),
+    ...(part.match(ADDRESS) ?? []),
     ...[...part.matchAll(/\d+(?:[.,:]\d+)*/g)]
       .filter(({ 0: figure, index }) => !isCountOfParts(figure, part.slice(index + figure.length)))
       .map(([figure]) => figure),

@@ -29,14 +29,16 @@ const NEGATED = /(?:\b(?:not|never|avoid|without|no|nor|or)|n['’]t)\s(?:to\s)?
 /** "Must mention: a, b, c" and "include every point: a; b; c", to the end of the sentence. */
 function pointsOf(text: string): string[] {
   // What stands in brackets explains a point, unless it is the list.
-  const plain = text.replaceAll(/(?<=\p{L}) \([^(),\n]{1,60}\)(?=[,.; ])/gu, '')
+  const plain = text
+    .replaceAll(/(?<=\p{Lu}\p{Ll}{1,20}) \([^()\n]{1,60}\)(?=[,. ])/gu, '')
+    .replaceAll(/(?<=\p{Ll}) \(([^(),\n]{1,60})\)(?=[,.; ])/gu, ' / $1')
   return [...plain.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
     if (NEGATED.test(plain.slice(Math.max(0, match.index - 12), match.index))) return []
     const isList = /[:(]\s?$/.test(match[0].slice(0, match[0].length - match[1]!.length))
     const clause = match[1]!.split(
       isList
-        ? /[.!?](?=\s(?:\p{Lu}|$)|$)|\)/u
-        : /[.!?;:](?=\s|$)|\)|, (?:but|so|then)\b|\b(?:if|when|in (?:\d|one|two|three|a (?:few|single|sentence)|the (?:first|last|same|style|tone|title|subject))|who|which|because)\b/u,
+        ? /(?<!\b(?:Dr|Mrs?|Ms|St|Prof|No))[.!?](?=\s(?:\p{Lu}|$)|$)|\)/u
+        : /(?<!\b(?:Dr|Mrs?|Ms|St|Prof|No))[.!?;:](?=\s|$)|\)|, (?:but|so|then)\b|\b(?:if|when|in (?:\d|one|two|three|a (?:few|single|sentence)|the (?:first|last|same|style|tone|title|subject))|who|which|because)\b/u,
       1,
     )[0]!
     const parts = clause.includes(';') ? clause.split(';') : clause.split(/,| and | & /)
@@ -135,7 +137,9 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   if (point.startsWith('code ')) return output.raw.toLowerCase().includes(point.slice(5).toLowerCase())
   const stems = new Set(output.words.map(stemOf))
   const isSaid = (word: string) =>
-    stems.has(stemOf(word)) || (word.length <= 6 && output.words.some((other) => other.startsWith(word.slice(0, 4))))
+    stems.has(stemOf(word)) ||
+    (word.length <= 6 && output.words.some((other) => other.startsWith(word.slice(0, 4)))) ||
+    SYNONYMS.some((group) => group.has(stemOf(word)) && [...group].some((stem) => stems.has(stem)))
   if (point.startsWith('thing ')) {
     const word = wordsOf(point.slice(6))
       .filter((part) => part.length >= 3 && !KINDS.has(part))
@@ -170,7 +174,8 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   const isNear = words.map((word, i) => isSaid(word) || similarities[i]! >= NEAR)
   // The rarest word tells most; two others tell as much.
   const rarest = ranks.indexOf(Math.max(...(ranks as number[])))
-  return isNear[rarest]! || isNear.filter(Boolean).length >= 2
+  const isHalfSaid = words.length === 2 && words.some((word) => isSaid(word) && !said.has(word))
+  return isNear[rarest]! || isHalfSaid || isNear.filter(Boolean).length >= 2
 }
 
 /** "Salary" where the task has "salary 5,200": the figure. */
@@ -183,8 +188,24 @@ function isKindShown(point: string, task: ReadTask, isShown: (value: number) => 
   return value === undefined || isShown(value)
 }
 
+/** What letters and notices most often say in other words. */
+const SYNONYMS = [
+  'free nothing gratis complimentary charge',
+  'parcel parcels package packages packet',
+  'closed close closes shut',
+  'discount reduction reduced cheaper off',
+  'refund refunds reimburse money',
+  'sorry apologise apologize apologies apology regret',
+  'thank thanks grateful gratitude appreciate',
+  'wifi internet wlan',
+  'begin begins start starts',
+  'bring pack carry',
+].map((words) => new Set(words.split(' ').map(stemOf)))
+
 /** Ranks under these are of common words, and of the commonest. */
 const RARE = 1_500
 const COMMON = 300
 
-const stemOf = (word: string) => word.slice(0, Math.max(4, Math.min(6, word.length - 2)))
+function stemOf(word: string): string {
+  return word.slice(0, Math.max(4, Math.min(6, word.length - 2)))
+}
