@@ -165,25 +165,35 @@ const OFFSET = new RegExp(
   'gi',
 )
 const ASKS_DATE =
-  /\b(?:what|which) (?:date|day)\b|\bwhen\b|\b(?:last|latest|final) (?:day|date)\b|\bdue\b|\bdeadline\b|\bexpir\w{1,4}\b|\buntil when\b|\bend date\b|\bwelche[rs]? (?:tag|datum)\b|\bwann\b|\bquand\b|\bquelle date\b|\bcuándo\b|\bqué (?:día|fecha)\b/i
+  /\b(?:what|which) (?:date|day)\b|\bthe date\b|\bwhen\b|\b(?:last|latest|final) (?:day|date)\b|\bdue\b|\bdeadline\b|\bexpir\w{1,4}\b|\buntil when\b|\bend date\b|\bwelche[rs]? (?:tag|datum)\b|\bwann\b|\bquand\b|\bquelle date\b|\bcuándo\b|\bqué (?:día|fecha)\b/i
 
 /** "What date is two weeks after 3 May?", "dated 28 May, payable within 30 days, last day to pay?": one date, one span, one result. */
 function checkDateShift(task: ReadTask, answer: Answer): Finding {
+  const following = followingDates(task)
+  if (!following) return notApplicable
+  const { base, expected } = following
+  const written = datesOf(answer.text).filter((date) => date.day !== base.day || date.month !== base.month)
+  if (written.length === 0) return notApplicable
+  return written.some(({ month, day }) => expected.has(`${month}-${day}`))
+    ? passed
+    : failed('The date is not the one that follows.')
+}
+
+/** The one date of a task that asks for another, and the dates that the one span of the task leads to. */
+export function followingDates(task: ReadTask): { base: CalendarDate; expected: ReadonlySet<string> } | undefined {
   const text = task.full.raw.slice(0, 600)
-  if (task.full.words.length > 40 || !ASKS_DATE.test(text)) return notApplicable
+  if (task.full.words.length > 40 || !ASKS_DATE.test(text)) return undefined
   if (
     /\b(?:work(?:ing)?|business|bank(?:ing)?|week)[- ]?days?\b|\bwerktag\w{0,2}|\bouvr\w{1,4}|\bhábiles\b|\bend of\b|\beom\b|\bevery\b|\bweekends?\b|\bholidays?\b/i.test(
       text,
     )
   )
-    return notApplicable
+    return undefined
   const bases = datesOf(text)
   const offsets = [...text.matchAll(OFFSET)]
   const [base] = bases
   const [offset] = offsets
-  if (!base || !offset || bases.length > 1 || offsets.length > 1) return notApplicable
-  const written = datesOf(answer.text).filter((date) => date.day !== base.day || date.month !== base.month)
-  if (written.length === 0) return notApplicable
+  if (!base || !offset || bases.length > 1 || offsets.length > 1) return undefined
   const isBack = /\b(?:before|ago|earlier|prior|vor|avant|antes)\b/i.test(text)
   const count = countOf(offset[1]!)! * (isBack ? -1 : 1)
   const unit = offset[2]!
@@ -202,11 +212,10 @@ function checkDateShift(task: ReadTask, answer: Answer): Finding {
       }),
     ),
   )
-  return written.some(({ month, day }) => expected.has(`${month}-${day}`))
-    ? passed
-    : failed('The date is not the one that follows.')
+  return { base, expected }
 }
 
+const ZONE = /\b(?:UTC|GMT)\b(?:\s?([+−-])\s?(\d{1,2})(?::?(\d{2}))?)?/gi
 const CLOCK = /\b(\d{1,2})[:.h](\d{2})\b(?:\s?([ap])\.?m)?|\b(\d{1,2})\s?([ap])\.?m\b/gi
 
 export function timesOf(text: string): number[] {
@@ -233,12 +242,12 @@ function durationsOf(text: string): number[] {
 /** "Leaves 13:50 and takes 2 h 25 min", "22:30 in UTC+9, what time in UTC+2?", "from 9:15 to 17:45, how long?" */
 function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 600)
-  const times = timesOf(text)
+  const times = timesOf(text.replaceAll(ZONE, ' '))
   // UTC alone is the zone of zero hours.
-  const zones = [...text.matchAll(/\b(?:UTC|GMT)\b(?:\s?([+−-])\s?(\d{1,2})(?::?(\d{2}))?)?/gi)].map(
+  const zones = [...text.matchAll(ZONE)].map(
     ([, sign, hours = '0', minutes = '0']) => (sign === '+' ? 1 : -1) * (Number(hours) * 60 + Number(minutes)),
   )
-  const written = timesOf(answer.text).filter((time) => !times.includes(time))
+  const written = timesOf(answer.text.replaceAll(ZONE, ' ')).filter((time) => !times.includes(time))
   if (times.length === 1 && zones.length >= 2 && zones.length <= 6) {
     const expected = zones.slice(1).map((zone) => (times[0]! + zone - zones[0]! + 2880) % 1440)
     if (written.length < expected.length) return notApplicable
@@ -250,7 +259,7 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
       : failed('The time is not the one that follows.')
   }
   if (
-    !/\b(?:arriv\w{1,4}|takes?|lasts?|end|ends|finish\w{0,4}|until|when|what time|ready|done|start|leave|depart|ankunft|dauert|arrivée|llega|llegada|arrivo|how long)\b/i.test(
+    !/\b(?:arriv\w{1,4}|takes?|lasts?|end|ends|finish\w{0,4}|until|when|what time|ready|done|start|leave|depart|ankunft|dauert|arrivée|llega|llegada|arrivo|how long|how many (?:hours|minutes)|duration|wie lange?)\b/i.test(
       text,
     )
   )

@@ -1,8 +1,8 @@
 import { type Answer, cellNumber, readAnswer, sumOf, TOTAL, tablesOf } from './answer-numbers.ts'
 import { parseExpression } from './arithmetic.ts'
-import { isNear, valuesOf } from './conversions.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import { isSameAmount, plainUnits, type Quantity, quantitiesOf } from './quantities.ts'
 import type { ReadTask } from './task.ts'
 import { clip, type ReadText } from './text.ts'
 
@@ -13,6 +13,7 @@ export const checkClaims = (task: ReadTask, output: ReadText): Finding =>
     checkShares(readAnswer(output)),
     checkUnitEquations(task, readAnswer(output)),
     checkTables(output),
+    checkListTotal(output),
     checkStatement(output),
   ])
 
@@ -106,29 +107,36 @@ function checkShares({ text }: Answer): Finding {
   return claims.length > 0 ? passed : notApplicable
 }
 
-const UNIT_EQUATION =
-  /(?<![\d.,]|[-+*/×÷·−x] ?|\d ?\p{L}{1,7} )(\d[\d.,]{0,12}) ?(\p{L}{1,12}) (?:=|equals|≈) (?:about |roughly )?(\d[\d.,]{0,12}) ?(\p{L}{1,12})(?![\p{L}/²³])/giu
-const CLOCK_EQUATION =
-  /(?<![\d.,])(\d{1,3}) ?h(?:ours?)? ?(\d{1,2}) ?min(?:utes)? (?:=|equals|≈) (\d{1,3}[.,]\d{1,4}) ?h/gi
+/** "90 minutes = 1.3 hours", "2 h 45 min = 2.45 h", "5 ft 10 in = 183 cm": a conversion that the answer writes down, unless the task does. */
+function checkUnitEquations(task: ReadTask, answer: Answer): Finding {
+  const text = plainUnits(answer.text)
+  const equations = unitEquations(text)
+  const given = new Set(equations.length > 0 ? unitEquations(plainUnits(task.full.raw)).map(unitsOf) : [])
+  for (const equation of equations) {
+    const [left, right] = equation
+    if (given.has(unitsOf(equation)) || left.units[0]!.kind !== right.units[0]!.kind) continue
+    if (!isSameAmount(left, right)) return failed(`${clip(text.slice(left.start, right.end), 40)} is not right.`)
+  }
+  return equations.length > 0 ? passed : notApplicable
+}
 
-/** "90 minutes = 1.3 hours", "2 h 45 min = 2.45 h": a conversion that the answer writes down, unless the task does. */
-function checkUnitEquations(task: ReadTask, { text }: Answer): Finding {
-  if (/[=≈]/.test(task.full.raw)) return notApplicable
-  let isChecked = false
-  for (const [equation, amount, from, digits, to] of [...text.matchAll(UNIT_EQUATION)].slice(0, 30)) {
-    const values = valuesOf(amount!, from!, to!)
-    const [claimed] = readNumbers(digits!)
-    if (values.length === 0 || !claimed) continue
-    isChecked = true
-    if (!values.some((value) => isNear(claimed, value))) return failed(`${clip(equation, 40)} is not right.`)
-  }
-  for (const [equation, hours, minutes, digits] of [...text.matchAll(CLOCK_EQUATION)].slice(0, 30)) {
-    const claimed = readNumbers(digits!)[0]?.values[0] ?? 0
-    isChecked = true
-    if (Math.abs(Number(hours) + Number(minutes) / 60 - claimed) > 0.011)
-      return failed(`${clip(equation, 40)} is not right.`)
-  }
-  return isChecked ? passed : notApplicable
+type UnitEquation = readonly [left: Quantity, right: Quantity]
+
+const unitsOf = ([left, right]: UnitEquation) => `${left.units[0]!.name}=${right.units[0]!.name}`
+
+/** Two quantities with a sign between them, neither of them a part of a longer calculation. */
+function unitEquations(text: string): UnitEquation[] {
+  const quantities = quantitiesOf(text)
+  return quantities.slice(1).flatMap((right, i): UnitEquation[] => {
+    const left = quantities[i]!
+    const isEquation =
+      /^ ?(?:=|≈|equals) ?(?:about |roughly |approx\. |~)?$/.test(text.slice(left.end, right.start)) &&
+      !/(?:[-+*/×÷·−(]|\bx|\d ?\p{L}{0,7}) ?$/u.test(text.slice(Math.max(0, left.start - 12), left.start)) &&
+      !/^ ?(?:[-+*/×÷·−] ?\d|per\b|\d)/.test(text.slice(right.end, right.end + 6))
+    return isEquation && left.units.map(({ name }) => name).join() !== right.units.map(({ name }) => name).join()
+      ? [[left, right]]
+      : []
+  })
 }
 
 /** The rows and columns that a table calls its total add up. */
@@ -175,6 +183,29 @@ function checkTables(output: ReadText): Finding {
     }
   }
   return isChecked ? passed : notApplicable
+}
+
+const LIST_LINE =
+  /^(?:[-*•] |\d{1,2}[.)] )?([\p{L}][^:|\d]{0,40}?)\s?(?:[:–=]|-(?= ))\s?(?:[$€£]|[A-Z]{3} )?\s?([-−]?\d[\d.,'\u00a0\u202f]{0,14}) ?(?:[$€£]|\p{L}{1,12})?\.?$/u
+/** The lines are not all added. */
+const OTHER_LINE =
+  /\b(?:discount|vat|tax|shipping|sub-?total|net|gross|less|minus|saving|savings|saved|budget|left|remaining|balance|income|revenue|profit|average|mean|median|deposit|rabatt|netto|brutto|mwst|rest|refund|credit|max|min|count|number|price|rate|share|target|goal)\b|%/i
+
+/** "Paint: 120 / Tape: 18 / Total: 140": lines of one label and one figure, and one that is called total. */
+function checkListTotal(output: ReadText): Finding {
+  const lines = output.lines.map((line) => LIST_LINE.exec(line.replaceAll('**', '')))
+  const at = lines.findIndex((line) => line && TOTAL.test(line[1]!))
+  if (at < 0) return notApplicable
+  let from = at
+  while (from > 0 && lines[from - 1]) from--
+  const parts = lines.slice(from, at).map((line) => line!)
+  if (parts.length < 3 || OTHER_LINE.test(output.raw)) return notApplicable
+  const [total, ...figures] = [lines[at]!, ...parts].map((line) => readNumbers(line[2]!)[0])
+  if (!total || figures.some((figure) => !figure)) return notApplicable
+  return standsFor(total, sumOf(figures.map((figure) => figure!.values[0]!))) ||
+    standsFor(total, sumOf(figures.map((figure) => figure!.values.at(-1)!)))
+    ? passed
+    : failed('The total of a list is not the sum of its lines.')
 }
 
 const numberOfLine = (output: ReadText, name: RegExp): number | undefined => {

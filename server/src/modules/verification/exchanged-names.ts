@@ -2,7 +2,7 @@ import { MONTH_NAMES, WEEKDAY_NAMES } from './day-names.ts'
 import { type Finding, failed, notApplicable } from './finding.ts'
 import { readNumbers } from './numbers.ts'
 import type { ReadTask } from './task.ts'
-import { type ReadText, wordsOf } from './text.ts'
+import { type ReadText, sentencesOf, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
 
 const isDay = (word: string) => WEEKDAY_NAMES.includes(word.replace(/s$/, '')) || MONTH_NAMES.includes(word)
@@ -63,6 +63,8 @@ export function checkExchangedNames(task: ReadTask, output: ReadText, source: st
     : notApplicable
 }
 
+const TITLE = /^(?:Mr|Mrs|Ms|Miss|Dr|Prof|Herr|Herrn|Frau|Monsieur|Madame|Mme|Señora?|Sra?|Signora?|Item|Team|The)$/
+
 type Action = { name: string; verb: string }
 
 /** Common words with a capital at the start of a sentence are no names. */
@@ -82,6 +84,12 @@ function actionsOf(text: string): Action[] {
       )
       if (verb && actions.length < 60)
         actions.push({ name: match[0].toLowerCase().split(' ').at(-1)!, verb: verb.slice(0, 5) })
+      // "presented by Dr Amara"
+      const passive = /(\p{Ll}{4,20}ed) by (?:\p{Lu}\p{Ll}{1,4}\.? )?$/u.exec(
+        part.slice(Math.max(0, match.index - 40), match.index),
+      )
+      if (passive && actions.length < 60)
+        actions.push({ name: match[0].toLowerCase().split(' ').at(-1)!, verb: passive[1]!.slice(0, 5) })
     }
   }
   return actions
@@ -118,6 +126,21 @@ function figuresByName(text: string, names: readonly string[]): Map<string, Set<
   return figures
 }
 
+/** The figures of each sentence or clause that has one name, whichever of them stands first. */
+function figuresBySentence(text: string, names: readonly string[]): Map<string, Set<number>> {
+  const figures = new Map<string, Set<number>>()
+  for (const sentence of sentencesOf(text)
+    .flatMap((part) => part.split(/;\s/))
+    .slice(0, 60)) {
+    const [name, ...others] = names.filter((other) => placesOf(sentence, other).length > 0)
+    if (!name || others.length > 0) continue
+    const known = figures.get(name) ?? new Set()
+    for (const { values } of readNumbers(sentence).slice(0, 12)) known.add(values[0]!)
+    figures.set(name, known)
+  }
+  return figures
+}
+
 function placesOf(text: string, name: string): number[] {
   const places: number[] = []
   for (let at = text.indexOf(name); at >= 0 && places.length < 12; at = text.indexOf(name, at + name.length))
@@ -128,11 +151,16 @@ function placesOf(text: string, name: string): number[] {
 /** Each of two names has, after it, a figure that in the source only the other one has. */
 function hasExchangedFigures(source: string, answer: string): boolean {
   const names = [...new Set(source.slice(0, 4_000).match(/(?<![\p{L}\d])\p{Lu}[\p{L}\d-]{1,20}/gu) ?? [])]
-    .filter((name) => !isDay(name.toLowerCase()) && !BINDING_STOP.has(name.toLowerCase()))
+    .filter((name) => !isDay(name.toLowerCase()) && !BINDING_STOP.has(name.toLowerCase()) && !TITLE.test(name))
     .filter((name) => placesOf(answer, name).length > 0)
     .slice(0, 12)
   if (names.length < 2 || /\brespectively\b/i.test(`${source}${answer}`)) return false
-  const [given, written] = [figuresByName(source, names), figuresByName(answer, names)]
+  return [figuresByName, figuresBySentence].some((read) => isExchanged(names, read(source, names), read(answer, names)))
+}
+
+type FiguresOf = ReadonlyMap<string, ReadonlySet<number>>
+
+function isExchanged(names: readonly string[], given: FiguresOf, written: FiguresOf): boolean {
   const hasOf = (name: string, other: string) =>
     [...(written.get(name) ?? [])].some(
       (value) => given.get(other)?.has(value) && !given.get(name)?.has(value) && !written.get(other)?.has(value),

@@ -1,3 +1,4 @@
+import { followingDates } from './calendar.ts'
 import { MONTH_NAMES, WEEKDAY_NAMES } from './day-names.ts'
 import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers, standsFor } from './numbers.ts'
@@ -16,7 +17,8 @@ export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
     task.is.translation ||
     task.is.creative ||
     task.is.template ||
-    task.isVague
+    task.isVague ||
+    followingDates(task)
   )
     return notApplicable
   if (

@@ -63,7 +63,9 @@ function hasEmptyItems(output: ReadText): boolean {
     .filter((line) => !/^[|:\s-]+$/.test(line))
   const unique = new Set(items.map((line) => line.replace(/\b(?:one|two|three|four|five|\d{1,4}|[a-e])\b/g, '#')))
   const isVerse = items.some((line) => wordsOf(line).length > 6)
-  if (items.length >= 3 && unique.size === 1 && !isVerse && items[0]!.length > 2) return true
+  // Rows of years and figures differ in these alone.
+  const hasWords = [...unique].some((line) => /\p{L}{2}/u.test(line))
+  if (items.length >= 3 && unique.size === 1 && hasWords && !isVerse && items[0]!.length > 2) return true
   const labels = items.filter((line) =>
     /^[\p{L}][\p{L} ]{1,30}:\s?(?:\.{3}|…|-|–|n\/a|tbd|text\.?|x+)?$/iu.test(line),
   ).length

@@ -1,7 +1,7 @@
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import { hasName } from './records.ts'
 import type { ReadTask } from './task.ts'
-import type { ReadText } from './text.ts'
+import { type ReadText, wordsOf } from './text.ts'
 
 const MAX_ITEMS = 60
 
@@ -13,7 +13,10 @@ export function checkListOperations(task: ReadTask, output: ReadText): Finding {
   const isUnique = /\bduplicat\w{1,5}\b|\bunique\b|\brepeats\b/i.test(request)
   const items = isUnique && SORTS.test(request) ? [...new Set(list.items)] : list.items
   if (items.length < 3 || items.length > MAX_ITEMS) return notApplicable
-  if (/\b(?:alphabeti\w{1,8}|a-z|a to z|z-a|z to a|alphabetisch)\b/i.test(request) && SORTS.test(request))
+  if (
+    /\b(?:alphab[eé]ti\w{1,8}|a-z|a to z|z-a|z to a|alphabetisch)\b/i.test(request) &&
+    (SORTS.test(request) || wordsOf(request).length <= 6)
+  )
     return checkAlphabet(request, items, output)
   if (
     /\b(?:remove|drop|without|delete)\b.{0,20}\b(?:duplicates?|repeats)\b|\bdedup\w{0,10}\b|\bunique\b/i.test(request)
@@ -24,7 +27,8 @@ export function checkListOperations(task: ReadTask, output: ReadText): Finding {
   return notApplicable
 }
 
-const SORTS = /\b(?:sort\w{0,3}|order\w{0,3}|arrange|put|list|alphabeti\w{1,8}|sortiere\w?|ordne)\b/i
+const SORTS =
+  /\b(?:sort\w{0,3}|order\w{0,3}|arrange|put|list|alphab[eé]ti\w{1,8}|sortiere\w?|ordne|trie[rz]?|class\w{1,3}|ordena\w?|ordina\w?|sorteer)\b/i
 
 /** The request and the items after its colon, or in the lines that follow it. */
 function readList(text: string): { request: string; items: string[] } {

@@ -18,40 +18,66 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   const records = groupRecords(recordsOf(text))
   if (records.length < 2) return notApplicable
   const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))])
-  const width = rows[0]?.numbers.length ?? 0
+  const width = Math.max(0, ...rows.map(({ cells }) => cells.length))
   const names = new Set(rows.map(({ name }) => name))
-  if (rows.length < 2 || names.size !== rows.length || rows.some(({ numbers }) => numbers.length !== width))
+  if (rows.length < 2 || names.size !== rows.length || rows.some(({ cells }) => cells.length !== width))
     return notApplicable
   const shared = sharedFigures(task, records)
   const percents = readNumbers(task.full.raw).flatMap(({ isPercent, values }) => (isPercent ? values.slice(0, 1) : []))
-  const formulas = formulasOf(records, shared, percents)
-  const steps = STEPWISE.test(task.full.raw) ? changesOf(records) : undefined
-  const isStepWrong =
-    steps &&
-    rows.every(({ numbers }) => numbers.length === 1 && numbers[0]!.isPercent) &&
-    rows.some(({ name, numbers }) => steps.has(name) && !isShownBy(numbers[0]!, steps.get(name)!))
-  if (isStepWrong) return failed('The change from one figure to the next is not right.')
+  const formulas = [...formulasOf(records, shared, percents), ...stepsOf(records)]
+  const steps = STEPWISE.test(task.full.raw) ? stepsOf(records)[0] : undefined
   let isExplained = false
   for (let column = 0; column < Math.min(width, 6); column++) {
-    const wrong = findOutOfLine(rows, column, formulas)
+    const figures = rows.flatMap(({ name, cells: { [column]: number } }) => (number ? [{ name, number }] : []))
+    const wrong = findOutOfLine(figures, formulas)
+    const isChange = steps && wrong !== 'none' && figures.every(({ number }) => number.isPercent)
+    if (isChange && figures.some(({ name, number }) => steps.has(name) && !isShownBy(number, steps.get(name)!)))
+      return failed('The change from one figure to the next is not right.')
     if (wrong === 'none') isExplained = true
-    else if (wrong)
-      return failed(`The figure of ${wrong.name.slice(0, 30)} does not follow as those of the other names do.`)
+    else if (wrong) return failed(`The figure of ${wrong.slice(0, 30)} does not follow as those of the other names do.`)
   }
+  if (isExplained && names.size === records.length && isTotalWrong(task, output, rows))
+    return failed('The total is not the sum of the figures of the names.')
   return isExplained ? passed : notApplicable
 }
 
-const STEPWISE =
-  /\b(?:month|year|week|quarter|day)[- ](?:over|on|to)[- ](?:month|year|week|quarter|day)\b|\b(?:mom|yoy|qoq)\b/i
+const TOTAL_FIGURE =
+  /(?:^|[\n,;.(] ?|\band )(?:[-*•|] ?)?(?:the |in |grand |overall )?(?:total|sum|altogether|together|summe|gesamt|insgesamt|zusammen)\b[^\d\n,;.]{0,24}(\d[\d.,]{0,14})(?!\d| ?%)/giu
 
-/** The change in percent of each name against the one before it, where each has one figure. */
-const changesOf = (records: readonly NamedFigures[]): Map<string, number> =>
-  new Map(
-    records.flatMap(({ name, figures }, i) => {
-      const before = records[i - 1]?.figures[0]
-      return before && figures.length === 1 ? [[name, (100 * (figures[0]! - before)) / before] as const] : []
-    }),
+/** The task wants a total, and the one of the answer is the sum of no column. */
+function isTotalWrong(task: ReadTask, output: ReadText, rows: readonly AnswerRow[]): boolean {
+  const [claim, ...others] = [...output.raw.replaceAll('**', '').matchAll(TOTAL_FIGURE)]
+  const [total] = claim ? readNumbers(claim[1]!) : []
+  if (
+    !total ||
+    others.length > 0 ||
+    RATIO.test(task.full.raw) ||
+    !/\b(?:totals?|sum|altogether|together|summe|gesamt\w{0,5}|insgesamt|zusammen)\b/i.test(task.full.raw)
   )
+    return false
+  return rows[0]!.cells.every((_, column) => {
+    const figures = rows.map(({ cells }) => cells[column])
+    const sum = sumOf(figures.map((figure) => figure?.values[0] ?? Number.NaN))
+    // Each part may be rounded.
+    const slack = 0.5 * 10 ** -Math.min(...figures.map((figure) => figure?.decimals ?? 0)) * rows.length
+    return !(Math.abs(total.values[0]! - sum) <= slack)
+  })
+}
+
+const STEPWISE =
+  /\b(?:month|year|week|quarter|day)[- ](?:over|on|to|by)[- ](?:month|year|week|quarter|day)\b|\b(?:mom|yoy|qoq)\b|\b(?:previous|prior|preceding) (?:month|year|week|quarter|day|one|row)\b|\bvor(?:monat|jahr|quartal|woche)\w{0,2}\b/i
+
+/** The change of each name against the one before it, in percent and as a difference, where each has one figure. */
+function stepsOf(records: readonly NamedFigures[]): Formula[] {
+  if (records.some(({ figures }) => figures.length !== 1)) return []
+  const pairs = records
+    .slice(1)
+    .map(({ name, figures }, i) => ({ name, to: figures[0]!, from: records[i]!.figures[0]! }))
+  return [
+    new Map(pairs.map(({ name, from, to }) => [name, (100 * (to - from)) / from])),
+    new Map(pairs.map(({ name, from, to }) => [name, to - from])),
+  ]
+}
 
 type NamedFigures = { name: string; figures: readonly number[] }
 
@@ -75,6 +101,10 @@ const sharedFigures = (task: ReadTask, records: readonly NamedFigures[]): number
 
 /** One way to compute a figure for each name. */
 type Formula = ReadonlyMap<string, number>
+
+/** Ratios of names do not add up to the one of all. */
+const RATIO =
+  /\b(?:roas|roi|ctr|cpc|cpa|rate|ratio|per (?!person|employee|head|worker|household|name|customer|item)|margin|average|avg|mean|share|speed|density|pro|je|por|par)\b|%/i
 
 function formulasOf(
   records: readonly NamedFigures[],
@@ -129,33 +159,32 @@ function formulasOf(
   return formulas
 }
 
-/** Of a column the one row that no formula explains, where one formula explains all the others; 'none' where one explains all. */
-function findOutOfLine(
-  rows: readonly AnswerRow[],
-  column: number,
-  formulas: readonly Formula[],
-): AnswerRow | 'none' | undefined {
-  const fits = ({ name, numbers }: AnswerRow, formula: Formula) => {
-    const value = formula.get(name)
-    return value !== undefined && Number.isFinite(value) && isShownBy(numbers[column]!, value)
-  }
-  let wrong: AnswerRow | undefined
+type ColumnFigure = { name: string; number: TextNumber }
+
+/** Of a column the one name whose figure no formula explains, where one formula explains all the others; 'none' where one explains all. */
+function findOutOfLine(column: readonly ColumnFigure[], formulas: readonly Formula[]): string | undefined {
+  let wrong: string | undefined
   for (const formula of formulas) {
-    const misses = rows.filter((row) => !fits(row, formula))
+    // The first of several has nothing before it that it could have changed from.
+    const figures = column.filter(({ name }) => formula.has(name))
+    const fits = ({ name, number }: ColumnFigure) => {
+      const value = formula.get(name)!
+      return Number.isFinite(value) && isShownBy(number, value)
+    }
+    if (figures.length < 2 || figures.length < column.length - 1) continue
+    const misses = figures.filter((figure) => !fits(figure))
     if (misses.length === 0) return 'none'
     // Ranks and small counts fit a formula by chance.
-    const isPrecise = rows.every(
-      ({ numbers }) => numbers[column]!.decimals > 0 || Math.abs(numbers[column]!.values[0]!) >= 10,
-    )
+    const isPrecise = figures.every(({ number }) => number.decimals > 0 || Math.abs(number.values[0]!) >= 10)
     // Two small whole figures fit one of so many formulas by chance too.
-    const isEnough = rows.length > MIN_ROWS || rows.some(({ numbers }) => isLong(numbers[column]!))
-    if (misses.length === 1 && isPrecise && isEnough && rows.length >= MIN_ROWS) wrong ??= misses[0]
+    const isEnough = figures.length > MIN_ROWS || figures.some(({ number }) => isLong(number))
+    if (misses.length === 1 && isPrecise && isEnough && figures.length >= MIN_ROWS) wrong ??= misses[0]!.name
     // Each figure is there, with another name.
     const isSwapped =
       misses.length === 2 &&
-      fits({ ...misses[0]!, name: misses[1]!.name }, formula) &&
-      fits({ ...misses[1]!, name: misses[0]!.name }, formula)
-    if (isSwapped && isPrecise) wrong ??= misses[0]
+      fits({ ...misses[0]!, name: misses[1]!.name }) &&
+      fits({ ...misses[1]!, name: misses[0]!.name })
+    if (isSwapped && isPrecise) wrong ??= misses[0]!.name
   }
   return wrong
 }

@@ -36,11 +36,21 @@ const BASES: readonly (readonly [RegExp, number])[] = [
   [/\b(?:octal|oktal|base 8)\b/i, 8],
 ]
 
+const PREFIXES: typeof BASES = [
+  [/\b0x[0-9a-f]{1,16}\b.{0,60}\bdecimal\b/i, 16],
+  [/\b0b[01]{1,32}\b.{0,60}\bdecimal\b/i, 2],
+]
+
 /** Roman numerals and other bases, in both directions. */
 export function checkNotation(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 300)
   const text = output.raw
-  if (/\broman (?:numerals?|numbers?)\b|\brömische\w?\b|\bchiffres romains\b|\bnúmeros romanos\b/i.test(request)) {
+  if (
+    /\b(?:[Ww]hat|[Ww]hich|[Cc]onvert) (?:number|year|value)? ?(?:is|does|means?)? ?[MDCLXVI]{3,15}\b|\b[MDCLXVI]{3,15} (?:as a|in|to) (?:number|decimal|digits|arabic)\b/.test(
+      request,
+    ) ||
+    /\broman (?:numerals?|numbers?)\b|\brömische\w?\b|\bchiffres romains\b|\bnúmeros romanos\b/i.test(request)
+  ) {
     const letters = /\b[MDCLXVI]{2,15}\b/.exec(request)?.[0]
     const value = /\b\d{1,4}\b/.exec(request)?.[0]
     if (value && Number(value) < 4_000 && /\b[MDCLXVI]{1,15}\b/.test(text))
@@ -55,10 +65,22 @@ export function checkNotation(task: ReadTask, output: ReadText): Finding {
     }
     return notApplicable
   }
-  const target = BASES.find(([pattern]) => pattern.test(request))
-  if (!target || /\b(?:search|tree|file|code|function|script|format|explain|what is|or)\b/i.test(request))
+  const pairs = [...request.matchAll(NUMBER_TO_BASE)].map(([, digits, name]) => [digits!, name!] as const)
+  const bases = [...BASES, ...PREFIXES].filter(([pattern]) => pattern.test(request))
+  const [target] = bases
+  if (
+    !target ||
+    /\b(?:search|tree|file|code|function|script|format|explain|or)\b|\bwhat is (?:binary|hex)/i.test(request)
+  )
     return notApplicable
-  const isFromBase = /\bto decimal\b|\bin decimal\b|\bas decimal\b/i.test(request)
+  const written = text.toLowerCase().replace(/[\s_,]/g, '')
+  if (pairs.length > 1 || bases.length > 1) {
+    const values = pairs.map(([digits, name]) =>
+      Number(digits).toString(BASES.find(([pattern]) => pattern.test(name))![1]),
+    )
+    return values.every((value) => written.includes(value)) ? passed : failed(WRONG_NOTATION)
+  }
+  const isFromBase = /\b(?:to|in|as|into) (?:a )?decimal\b|\bdecimal (?:value|number|equivalent|form)\b/i.test(request)
   const numbers =
     request.match(/\b(?:0[xb])?[0-9a-f]{1,16}\b/gi)?.filter((part) => /\d/.test(part) || /^0x/i.test(part)) ?? []
   const [first] = numbers.filter((part) => part !== '2' && part !== '16' && part !== '8')
@@ -66,9 +88,12 @@ export function checkNotation(task: ReadTask, output: ReadText): Finding {
   const digits = first.replace(/^0[xb]/i, '')
   const expected = isFromBase ? String(Number.parseInt(digits, target[1])) : Number(digits).toString(target[1])
   if (expected === 'NaN') return notApplicable
-  const written = text.toLowerCase().replace(/[\s_,]/g, '')
-  return written.includes(expected) ? passed : failed('The number is not right in the notation asked for.')
+  return written.includes(expected) ? passed : failed(WRONG_NOTATION)
 }
+
+const WRONG_NOTATION = 'The number is not right in the notation asked for.'
+/** "255 in hex and 10 in binary" */
+const NUMBER_TO_BASE = /\b(\d{1,12}) (?:in|to|as|into) (?:an? )?(binary|hex(?:adecimal)?|octal)\b/gi
 
 const ONES =
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(

@@ -222,6 +222,8 @@ export function parseNumber(text: string): number[] {
 const decimalsOf = (text: string) => {
   const groups = text.split(/[.,]/)
   const last = groups.at(-1)!
+  // "0.350" and "1234.567" are no thousands.
+  if (groups.length === 2 && (groups[0] === '0' || groups[0]!.length > 3)) return last.length
   return groups.length === 2 && last.length !== 3
     ? last.length
     : groups.length > 2 && last.length !== 3
@@ -248,3 +250,17 @@ const ROUGHLY =
 /** Whether the text says that the number is rounded. */
 export const isRoughIn = (text: string, { start }: TextNumber) =>
   ROUGHLY.test(text.slice(Math.max(0, start - 20), start))
+
+const ROUNDING =
+  /\bround\w{0,3} (?:to|auf) (?:the )?(?:nearest |next |full |whole )?(?:\d{1,4}\b)?|\bnearest \d{1,4}\b|\b(?:\d|one|two|three|no|zero) ?(?:-|\b)(?:decimals?|decimal places?|digits?|d\.?p\.?|dec|nachkommastellen?|dezimal(?:stellen?|en)?|décimales?|decimales|decimali|casas decimais)\b/gi
+
+/** "1.240, 980": where figures without a point are as long, a point before three digits groups thousands. */
+export const withoutGroups = (text: string): string =>
+  /(?<![\d.,])\d{1,3}\.\d{3}(?![\d.,]*\d)/.test(text) &&
+  /(?<![\d.,])\d{3,}(?![\d.,]*\d)|\d,\d{1,2}(?!\d)/.test(text.replaceAll(/\b(?:19|20)\d\d\b/g, ' ')) &&
+  !/\d\.\d{1,2}(?!\d)|\d\.\d{4}|\d,\d{3}/.test(text)
+    ? text.replaceAll(/(?<=\d)\.(?=\d{3}(?!\d))/g, '')
+    : text
+
+/** The text without the figures that say how to round. */
+export const withoutRounding = (text: string): string => text.replaceAll(ROUNDING, (part) => ' '.repeat(part.length))

@@ -1,6 +1,6 @@
 import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { readNumbers } from './numbers.ts'
-import { answerRows, recordsOf } from './records.ts'
+import { readNumbers, withoutGroups } from './numbers.ts'
+import { answerRows, hasName, headedRowsOf, jsonRowsOf, nameOfRow, recordsOf } from './records.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
 
@@ -8,7 +8,7 @@ type LabelledValue = { label: string; value: number }
 
 /** "Alva 12.4k, Brio 9.9k", "C (1932)", "Pen: 2.00", and rows of "Axo,4.10,100": a label and the figure that belongs to it. */
 export function labelledValues(given: string): LabelledValue[] {
-  const text = given.replaceAll(/^[ \t]{0,8}[-*•] /gm, '')
+  const text = withoutGroups(given).replaceAll(/^[ \t]{0,8}[-*•] /gm, '')
   // Days and weeks cannot be compared by their figures.
   const units = new Set(
     (text.match(/\d\s?(?:days?|weeks?|months?|years?|hours?|minutes?|h|min)\b/gi) ?? []).map((unit) =>
@@ -37,20 +37,46 @@ export function labelledValues(given: string): LabelledValue[] {
 }
 
 export const DESCENDING =
-  /\b(?:descending|(?:highest|largest|biggest|greatest|priciest|best|newest|latest|longest|heaviest|tallest|dearest|most \w{2,12})(?: (?!of|the|in|on|for)\w{2,15})? first|desc|most first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|(?:large|big|great|long|heavi|new|late|old)(?:e?st)? to (?:small|short|light|old|earl|young)\w{0,5}|absteigend)\b/i
+  /\b(?:descending|(?:highest|largest|biggest|greatest|priciest|best|newest|latest|longest|heaviest|tallest|dearest|most \w{2,12})(?: (?!of|the|in|on|for)\w{2,15})? first|desc|most first|high(?:est)? to low(?:est)?|top first|from (?:high|large|big)\w{0,3}|(?:large|big|great|long|heavi|new|late|old)(?:e?st)? to (?:small|short|light|old|earl|young)\w{0,5}|absteigend\w{0,2}|von hoch nach niedrig|von groß nach klein|(?:größte|höchste|teuerste|längste|neueste|schwerste|meiste)\w{0,2} zuerst|décroissante?|descendente|de mayor a menor|decrescente|dal più alto|aflopend)\b/i
 export const ASCENDING =
-  /\b(?:ascending|(?:lowest|smallest|cheapest|fastest|oldest|earliest|shortest|lightest|soonest)(?: (?!of|the|in|on|for)\w{2,15})? first|(?<!name )asc|low(?:est)? to high(?:est)?|chronological(?:ly)?(?: order)?|aufsteigend|oldest to newest|earliest to latest|(?:small|short|light)(?:est)? to (?:large|big|long|heav|tall)\w{0,5}|cheapest to|from (?:low|small|cheap)\w{0,4})\b/i
+  /\b(?:ascending|(?:lowest|smallest|cheapest|fastest|oldest|earliest|shortest|lightest|soonest)(?: (?!of|the|in|on|for)\w{2,15})? first|(?<!name )asc|low(?:est)? to high(?:est)?|chronological(?:ly)?(?: order)?|aufsteigend\w{0,2}|von niedrig nach hoch|von klein nach groß|(?:kleinste|niedrigste|billigste|günstigste|kürzeste|älteste|leichteste)\w{0,2} zuerst|(?<!dé)croissante?|ascendente|de menor a mayor|(?<!de)crescente|oplopend|oldest to newest|earliest to latest|(?:small|short|light)(?:est)? to (?:large|big|long|heav|tall)\w{0,5}|cheapest to|from (?:low|small|cheap)\w{0,4})\b/i
+
+/** Lines of JSON look like code. */
+const isCode = (task: ReadTask) =>
+  task.code !== '' && (task.agentId.startsWith('coder') || jsonRowsOf(task.full.raw).length === 0)
+
+/** Rows of JSON or under a header, with the one column of figures that the request names, or that there is. */
+function keyedRows(task: ReadTask): LabelledValue[] | undefined {
+  const json = jsonRowsOf(task.full.raw)
+  const rows = json.length > 0 ? json : headedRowsOf(task.full.raw)
+  if (rows.length === 0) return undefined
+  const keys = Object.keys(rows[0]!).filter((key) => rows.every((row) => typeof row[key] === 'number'))
+  const asked = task.full.raw
+    .replaceAll(/"[^"\n]{1,60}" ?:/g, ' ')
+    .split('\n', 1)[0]!
+    .toLowerCase()
+  const named = keys.filter(
+    (key) => hasName(asked, key.toLowerCase()) || hasName(asked, key.toLowerCase().replaceAll('_', ' ')),
+  )
+  const [key, ...others] = keys.length === 1 ? keys : named
+  return key && others.length === 0 ? rows.map((row) => ({ label: nameOfRow(row), value: Number(row[key]) })) : []
+}
 
 /** "Sort by revenue, highest first": the labels stand in the order of their figures. */
 export function checkOrder(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 800)
-  if (!/\b(?:sort|rank|order|arrange|put|list|chronological\w{0,2}|sortiere|ordne)\b/i.test(request) || task.code)
+  if (
+    !/\b(?:sort|rank|order|arrange|put|list|chronological\w{0,2}|sortier\w{1,3}|ordnen?|tri\w{1,3}|class\w{1,3}|ordena\w?|ordina\w?|sorteer)\b/i.test(
+      request,
+    ) ||
+    isCode(task)
+  )
     return notApplicable
   const isDescending = DESCENDING.test(request)
   if (isDescending === ASCENDING.test(request)) return notApplicable
   if (/\b(?:ratio|per|divided|urgen\w{1,3}|priority|relevan\w{1,3})\b|\/(?=effort|cost|value)/i.test(request))
     return notApplicable
-  const pairs = labelledValues(request)
+  const pairs = keyedRows(task) ?? labelledValues(request)
   if (pairs.length < 3) return notApplicable
   const text = output.raw.toLowerCase()
   const placed = pairs
@@ -69,11 +95,13 @@ export function checkShownOrder(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 800)
   const isDescending = DESCENDING.test(request)
   if (
-    !/\b(?:sort\w{0,3}|rank\w{0,3}|order\w{0,3})\b/i.test(request) ||
+    !/\b(?:sort\w{0,5}|rank\w{0,3}|order\w{0,3}|ordnen?|tri\w{1,3}|ordena\w?|ordina\w?)\b/i.test(request) ||
     isDescending === ASCENDING.test(request) ||
-    task.code
+    isCode(task)
   )
     return notApplicable
+  // A column of the task is compared by its own figures.
+  if (keyedRows(task)?.length) return notApplicable
   const records = recordsOf(task.full.raw)
   const names = new Set<string>()
   const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))]).filter(

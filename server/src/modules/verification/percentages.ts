@@ -1,6 +1,6 @@
 import { type Answer, shows, sumOf } from './answer-numbers.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import { isRoughIn, readNumbers, standsFor, type TextNumber, withoutGroups, withoutRounding } from './numbers.ts'
 import { labelledValues } from './ordering.ts'
 import type { ReadTask } from './task.ts'
 
@@ -61,16 +61,19 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
       /\b(?:rise|rose|grow|grew|growth|increase\w?|drop\w{0,4}|fall|fell|decrease\w?|decline\w?|change\w?)\b/i.test(
         request,
       ) && !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
-    const expected = isChange
-      ? [(100 * (b - a)) / a]
-      : [
-          (100 * a) / b,
-          (100 * b) / a,
-          (100 * (a - b)) / a,
-          (100 * (a - b)) / b,
-          (100 * a) / (a + b),
-          (100 * b) / (a + b),
-        ]
+    const isPartOf = /\d (?:\p{L}{2,14} )?(?:out )?(?:of|von|sur|de|di|su) (?:the )?\d/iu.test(request)
+    const expected = isPartOf
+      ? [(100 * a) / b, (100 * (b - a)) / b]
+      : isChange
+        ? [(100 * (b - a)) / a]
+        : [
+            (100 * a) / b,
+            (100 * b) / a,
+            (100 * (a - b)) / a,
+            (100 * (a - b)) / b,
+            (100 * a) / (a + b),
+            (100 * b) / (a + b),
+          ]
     return expected.some((value) =>
       percents.some(
         (number) =>
@@ -84,23 +87,29 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
   return notApplicable
 }
 
-/** "Travel 120, IT 310, training 70. What share is IT?" */
+const SHARE_ASKED =
+  /\b(?:share|percentage|percent|proportion|anteil|prozent\w{0,4}|pourcentage|porcentaje|percentuale|quota|part)\b|%/i
+
+/** "Travel 120, IT 310, training 70. What share is IT?", "the total and the share of March". */
 function checkShareOfList(task: ReadTask, answer: Answer): Finding {
-  const text = task.full.raw.slice(0, 800)
-  const question = /\b(?:what|which) (?:share|percentage|%|percent)\b[^.?!\n]{0,60}/i.exec(text)?.[0]
+  const text = withoutGroups(withoutRounding(task.full.raw.slice(0, 800)))
   const percents = answer.numbers.filter(({ isPercent }) => isPercent)
-  if (!question || percents.length === 0 || task.code || /\d/.test(question)) return notApplicable
+  if (percents.length === 0 || task.code) return notApplicable
   const pairs = labelledValues(text)
-  if (
-    pairs.length < 3 ||
-    pairs.length !== readNumbers(text).filter(({ text: digits }) => !/^(?:19|20)\d\d$/.test(digits)).length
+  const figures = readNumbers(text).filter(
+    ({ text: digits, start }) => !/^(?:19|20)\d\d$/.test(digits) && !/\p{L}/u.test(text[start - 1] ?? ' '),
   )
-    return notApplicable
-  const words = question.toLowerCase().match(/\p{L}+/gu) ?? []
+  if (pairs.length < 3 || pairs.length !== figures.length) return notApplicable
+  // The question names one of the things; the list has a figure behind each.
+  const question = text
+    .split(/(?<=[.?!:])\s|\n|\sand\s|\sund\s|,\s(?=what|which|how)/i)
+    .find((part) => SHARE_ASKED.test(part) && !/\d/.test(part))
+  const words = question?.toLowerCase().match(/\p{L}+/gu) ?? []
   const named = pairs.filter(({ label }) =>
     words.some((word) => word === label || (label.length >= 3 && word.startsWith(label))),
   )
-  if (named.length !== 1) return notApplicable
+  if (named.length !== 1 || /\b(?:each|every|change|growth|more|less|increase|than)\b/i.test(question ?? ''))
+    return notApplicable
   const value = (100 * named[0]!.value) / sumOf(pairs.map((pair) => pair.value))
   return percents.some(
     (number) => isRounded(number, value) || (isRoughIn(answer.text, number) && standsFor(number, value, true)),
@@ -131,7 +140,7 @@ const FORMULAS: readonly Formula[] = [
   },
   {
     named:
-      /\b(?:gross|brutto|including (?:vat|tax)|incl\. (?:vat|tax)|with (?:vat|tax)|plus (?:vat|tax)|ttc|con iva)\b/i,
+      /\b(?:gross|brutto|(?:including|incl\.?|with|plus|inkl\.?|zzgl\.?|mit|avec|con|add) (?:the )?(?:\d[\d.,]{0,5} ?% )?(?:vat|tax|sales tax|mwst|mehrwertsteuer|tva|iva|gst)|ttc)\b/i,
     compute: (text) => {
       const rate = /(\d[\d.,]{0,5})\s?%/.exec(text)
       const amount = readNumbers(text).find((number) => !number.isPercent && number.values[0]! > 0)
@@ -155,6 +164,35 @@ const FORMULAS: readonly Formula[] = [
   },
 ]
 
+/** One rate for each amount of a list: what is wanted of one is wanted of all, or of their sum. */
+function checkRateOfList(text: string, answer: Answer): Finding {
+  const rates = text.match(/\d[\d.,]{0,5}\s?%/g) ?? []
+  const amounts = labelledValues(text).map(({ value }) => value)
+  if (rates.length !== 1 || amounts.length < 2) return notApplicable
+  if (readNumbers(text).filter(({ isPercent }) => !isPercent).length !== amounts.length) return notApplicable
+  const share = readNumbers(rates[0]!)[0]!.values[0]! / 100
+  const factors = RATE_FACTORS.find(([named]) => named.test(text))?.[1](share)
+  if (!factors || !EACH.test(text)) return notApplicable
+  const isShown = factors.some(
+    (factor) => amounts.every((value) => shows(answer, value * factor)) || shows(answer, sumOf(amounts) * factor),
+  )
+  return isShown ? passed : failed('A result with the rate given is not right.')
+}
+
+const EACH =
+  /\b(?:each|all|every|both|new prices?|prices? (?:after|with|now)|jeweils|alle|jede\w?|neue\w? preise?|chaque|tous|cada|ognuno)\b/i
+const RATE_FACTORS: readonly (readonly [RegExp, (share: number) => number[]])[] = [
+  [
+    /\b(?:discount|off|rabatt|remise|descuento|sconto|reduced by|reduction|cheaper|less)\b/i,
+    (share) => [1 - share, share],
+  ],
+  [/\b(?:without|excluding|excl\.?|ex) (?:vat|tax)|\bnett?o?\b.{0,20}\?/i, (share) => [1 / (1 + share), 1 + share]],
+  [
+    /\b(?:vat|tax|mwst|tva|iva|increase|raise|rise|surcharge|tip|markup|mark-up|plus|aufschlag|erhöh\w{0,4}|gross|brutto)\b/i,
+    (share) => [1 + share, share, 1 / (1 + share)],
+  ],
+]
+
 function checkRates(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw
   if (
@@ -164,6 +202,8 @@ function checkRates(task: ReadTask, answer: Answer): Finding {
     !/^(?:analyst|default|strategist|support)/.test(task.agentId)
   )
     return notApplicable
+  const ofList = checkRateOfList(text, answer)
+  if (ofList.applies) return ofList
   for (const { named, compute } of FORMULAS) {
     if (!named.test(text)) continue
     const expected = compute(text).filter(Number.isFinite)

@@ -328,6 +328,76 @@ const FIGURES: readonly Promised[] = [
     '1. Una\n2. Ida\n3. Eva',
   ],
   ['default', 'Sort these alphabetically: plum, fig, date, apple', 'apple, fig, date, plum', 'apple, date, fig, plum'],
+  [
+    'default',
+    'Convert: 2,300 kg to tonnes, and 2 h 35 min to minutes',
+    '2.3 t, and 2 h 35 min = 235 min',
+    '2.3 t, and 2 h 35 min = 155 min',
+  ],
+  [
+    'default',
+    'In metres, 2 decimals: mast 90 in, oar 72 in, keel 48 in (1 in = 2.54 cm)',
+    'mast 2.29 m, oar 1.93 m, keel 1.22 m',
+    'mast 2.29 m, oar 1.83 m, keel 1.22 m',
+  ],
+  ['default', 'Length of the boat: 24 ft 6 in. How much is that in m?', '8.47 m', '7.47 m'],
+  ['default', 'How long is 105 min?', '105 min = 1 h 55 min', '105 min = 1 h 45 min'],
+  [
+    'analyst-v1',
+    'Convert to EUR at 1 EUR = 1.25 USD: 4,000 USD; 250 USD; 50 USD',
+    '| USD | EUR |\n|---|---|\n| 4,000 | 5,000 |\n| 250 | 312.50 |\n| 50 | 62.50 |',
+    '| USD | EUR |\n|---|---|\n| 4,000 | 3,200 |\n| 250 | 200 |\n| 50 | 40 |',
+  ],
+  [
+    'analyst-v1',
+    '10% off each: oar 80, rope 20, mast 900',
+    'oar 88, rope 22, mast 990',
+    'oar 72.00, rope 18.00, mast 810.00',
+  ],
+  [
+    'analyst-v1',
+    'Guests: Mai 1.240, Juni 980, Juli 1.780. Total, and the share of Juni in percent (1 decimal)?',
+    'Total 4,000, Juni 26.5 %',
+    'Total 4,000, Juni 24.5 %',
+  ],
+  [
+    'analyst-v1',
+    'rank desc by price: [{"boat":"Ida","price":400},{"boat":"Una","price":900},{"boat":"Eva","price":500}]',
+    'Ida: 400\nUna: 900\nEva: 500',
+    'Una: 900\nEva: 500\nIda: 400',
+  ],
+  [
+    'analyst-v1',
+    'Sort by price, highest first:\nboat,seats,price\nIda,9,400\nUna,4,900\nEva,6,500',
+    'boat,seats,price\nIda,9,400\nEva,6,500\nUna,4,900',
+    'boat,seats,price\nUna,4,900\nEva,6,500\nIda,9,400',
+  ],
+  [
+    'analyst-v1',
+    'Table with the change on the previous quarter in %. Q1 8,000; Q2 8,800; Q3 8,360; Q4 9,196',
+    '| Quarter | Calls | Change |\n|---|---|---|\n| Q1 | 8,000 | – |\n| Q2 | 8,800 | 10.0 |\n| Q3 | 8,360 | −5.0 |\n| Q4 | 9,196 | 8.0 |',
+    '| Quarter | Calls | Change |\n|---|---|---|\n| Q1 | 8,000 | – |\n| Q2 | 8,800 | 10.0 |\n| Q3 | 8,360 | −5.0 |\n| Q4 | 9,196 | 10.0 |',
+  ],
+  [
+    'analyst-v1',
+    'Speed in km/h: Ida 84 km in 1:10 h; Una 45 km in 0:36 h; Eva 150 km in 1:15 h',
+    '- Ida: 72\n- Una: 75\n- Eva: 130',
+    '- Ida: 72\n- Una: 75\n- Eva: 120',
+  ],
+  [
+    'analyst-v1',
+    'Pay and total: Ida 32 h at 18.50, Una 40 h at 16.00, Eva 25 h at 21.00',
+    'Ida 592.00, Una 640.00, Eva 525.00, total 1,775.00',
+    'Ida 592.00, Una 640.00, Eva 525.00, total 1,757.00',
+  ],
+  ['default', '255 in hex and 10 in binary?', 'FF and 1100', 'FF and 1010'],
+  ['default', 'Decimal value of binary 110101?', '55', '53'],
+  [
+    'writer-v1',
+    'List what the boat cost',
+    '- Oak: 120\n- Rope: 45\n- Paint: 18\n- Total: 193',
+    '- Oak: 120\n- Rope: 45\n- Paint: 18\n- Total: 183',
+  ],
 ]
 
 const SOURCES: readonly Promised[] = [
@@ -354,6 +424,12 @@ const SOURCES: readonly Promised[] = [
     'Quote the sentence on the price: "The boat is old. It costs 400 euros at most. Ask Ida."',
     '"It is worth about 400 euros."',
     '"It costs 400 euros at most."',
+  ],
+  [
+    'researcher-v2',
+    'Two bullets. "Ms Okafor reported that the move slips from 4 to 18 September. Mr Lind asked for 2,300 for shelves."',
+    "- The move slips from 4 to 18 September (reported by Mr Lind).\n- Ms Okafor's request: 2,300 for shelves.",
+    "- The move slips from 4 to 18 September (reported by Ms Okafor).\n- Mr Lind's request: 2,300 for shelves.",
   ],
 ]
 

@@ -1,6 +1,8 @@
 import { type Answer, shows, sumOf } from './answer-numbers.ts'
+import { hasRate } from './conversions.ts'
 import { datasetsOf } from './datasets.ts'
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { withoutRounding } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 
 const deviationOf = (values: readonly number[], divisor: number) => {
@@ -20,7 +22,11 @@ const STATISTICS: readonly (readonly [string, RegExp, (values: readonly number[]
     (values) => [sumOf(values) / values.length],
   ],
   ['median', /\b(?:median|médiane|mediana|zentralwert|mediaan)\b/i, (values) => [medianOf(values)]],
-  ['mode', /\bmode of\b/i, modesOf],
+  [
+    'mode',
+    /\bmode of\b|\b(?:mean|median|average)\b.{0,30}\bmode\b|\bmode\b.{0,30}\b(?:mean|median)\b|\bmodalwert\b/i,
+    modesOf,
+  ],
   ['smallest', /\b(?:smallest|lowest|minimum|min)\b/i, (values) => [Math.min(...values)]],
   ['largest', /\b(?:largest|biggest|highest|maximum|max)\b(?! \d)/i, (values) => [Math.max(...values)]],
   [
@@ -33,7 +39,11 @@ const STATISTICS: readonly (readonly [string, RegExp, (values: readonly number[]
     /\bvariance (?:of|:|for)|\bvarianz\b/i,
     (values) => [deviationOf(values, values.length) ** 2, deviationOf(values, values.length - 1) ** 2],
   ],
-  ['range', /\brange (?:of|:)|\bspannweite\b/i, (values) => [Math.max(...values) - Math.min(...values)]],
+  [
+    'range',
+    /\brange (?:of|:)|\b(?:mean|median|average)\b.{0,30}\brange\b|\bspannweite\b/i,
+    (values) => [Math.max(...values) - Math.min(...values)],
+  ],
 ]
 
 const medianOf = (values: readonly number[]) => {
@@ -72,22 +82,27 @@ function withoutRestated(answer: Answer, datasets: readonly (readonly number[])[
 
 /** Figures one after the other, each with a label of a few words at most. */
 const LISTED =
-  /\d\s?(?:%|[€$£]|\p{L}{1,12})?\s?(?:,|;|\/|\n|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d[\d.,]{0,12}\s?(?:%|[€$£]|円|元|\p{L}{1,12})?\s?(?:,|;|\/|\n|、|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d|\b(?:of|von|de|di) [$€£]?\d[\d.,]{0,12} (?:and|und|et|y|e) [$€£]?\d/iu
+  /\d\s?(?:%|[€$£]|\p{L}{1,12})?\s?(?:,|;|\/|\n|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d[\d.,]{0,12}\s?(?:%|[€$£]|円|元|\p{L}{1,12})?\s?(?:,|;|\/|\n|、|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d|\b(?:of|von|de|di) [$€£]?\d[\d.,]{0,12} (?:and|und|et|y|e) [$€£]?\d|\d(?: \p{L}{1,14})? (?:on|in|at|from|by|for) \p{L}{1,14},? (?:and )?[$€£]?\d[\d.,]{0,12}(?: \p{L}{1,14})? (?:on|in|at|from|by|for) \p{L}/iu
 
 /** "Avg sales 210" is a figure given, not a question. */
 const LABELLED =
   /\b(?:avg|average|mean|total|sum|max|min|median|toplam|insgesamt|totale|razem|celkem|totaal)\.? (?!(?:of|for|from|these|this|the|all|in|de|von|di|des)\b)(?:\p{L}{1,14} ){0,2}[:=]?\s?[$€£]?\d/giu
 
 /** "120 kg at 2.40 and 80 kg at 3.10": the figures are not of one kind. */
-const WEIGHTED = /\d[^.;\n]{0,30}\b(?:at|@|each|per|zu|je|à|a)\s[$€£]?\d/i
+const WEIGHTED =
+  /\d[^.;\n]{0,30}\b(?:at|@|each|per|zu|je|à|a)\s[$€£]?\d|\bat [$€£]?\d[\d.,]{0,9} ?(?:[$€£]|\p{L}{3,5})? ?(?:\/|per\b|an? )/iu
 
 /** "Total drop" is a difference, and hours with minutes are not added as they stand. */
 const OTHER_TOTAL =
   /\b(?:total|overall) (?:\p{L}{1,12} )?(?:drop|decline|fall|decrease|increase|growth|gain|loss|rise|change|difference|reduction|saving)s?\b|\d ?h(?:rs?|ours?)? ?\d|\d:[0-5]\d/iu
 
+/** "The average of the wet days" is one of some of the figures. */
+const OF_SOME =
+  /\b(?:mean|average|avg|sum|total|median) (?:of|for|over|on) (?:the |all |our )?(?!(?:last|all|following|above|below|given|these|those|five|six|seven|four|three|two|ten) )\p{L}{3,14} (?:days|weeks|months|ones|people|items|rows|entries|teams|shops|products|values|nights|orders|customers)\b/iu
+
 export function checkStatistics(task: ReadTask, answer: Answer): Finding {
   const isJsonTask = /^\s{0,8}[{[]/.test(task.full.raw)
-  const request = (isJsonTask ? task.full.raw : task.request).replaceAll(LABELLED, ' ')
+  const request = withoutRounding(isJsonTask ? task.full.raw : task.request).replaceAll(LABELLED, ' ')
   const statistics = STATISTICS.filter(
     ([, pattern]) =>
       pattern.test(request) || (pattern === STATISTICS[0]![1] && /\bgive the total\b/i.test(task.full.raw)),
@@ -96,7 +111,9 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     statistics.length === 0 ||
     (task.code && !isJsonTask) ||
     WEIGHTED.test(task.full.raw) ||
-    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per (?:month|week|day|region|category|year)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
+    hasRate(task.full.raw) ||
+    OF_SOME.test(task.full.raw) ||
+    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per [a-z]{2,14}|new (?:total|sum|average|mean)|if [^.?!\n]{1,40} (?:rises?|falls?|drops?|increases?|decreases?|goes|doubles?)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
     OTHER_TOTAL.test(task.full.raw) ||
@@ -133,7 +150,7 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     if (
       name === 'sum' &&
       !/^(?:analyst|default)/.test(task.agentId) &&
-      !/\b(?:sum|add)\b|\bhow many .{1,40}\b(?:in all|in total|altogether|together)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b/i.test(
+      !/\b(?:sum|add)\b|\bhow many .{1,40}\b(?:in all|in total|altogether|together)\b|\b(?:give|state|include|with|name) (?:me )?(?:the|a) total\b|[.?!] total\b[^.\d]{0,60}\?/i.test(
         task.full.raw,
       )
     )

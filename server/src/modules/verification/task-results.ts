@@ -51,8 +51,14 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
     .replace(/\b(?:divided by|geteilt durch|divisé par|dividido (?:por|entre)|diviso)\b/g, '/')
     .replace(/(\d)\s?(?:squared)\b/g, '$1^2')
     .replace(/\bto the power of\b/g, '^')
+    .replace(
+      /\b(?:divide|multiply) (\d[\d.,]{0,12}) by (?=\d)/g,
+      (words, first) => `${first} ${words[0] === 'd' ? '/' : '*'} `,
+    )
+    .replace(/\badd (\d[\d.,]{0,12}) (?:and|to) (?=\d)/g, '$1 + ')
+    .replace(/\bsubtract (\d[\d.,]{0,12}) from (\d[\d.,]{0,12}(?<=\d))/g, '$2 - $1')
   const share =
-    /(\d[\d.,]{0,12})\s?(?:%|percent|per cent|prozent|pour cent|por ciento)\s(?:of|von|de|di)\s[$€£]?\s?(\d[\d.,]{0,15})/.exec(
+    /(\d[\d.,]{0,12})\s?(?:%|percent|per cent|prozent|pour cent|por ciento)\s(?:of|von|de|di|van|av|do|da)\s[$€£]?\s?(\d[\d.,]{0,15})/.exec(
       text,
     )
   const root = /\b(?:square root of|wurzel (?:aus|von)|racine carrée de|raíz cuadrada de)\s(\d[\d.,]{0,12})/.exec(text)
@@ -76,7 +82,7 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
       )
     if (
       isCalculation &&
-      /\b(?:what|whats|how much|calculate|compute|result|solve|rechne|berechne|wie viel|combien|calculer?|calcula|calcule[zr]?|cuánto|calcola|quanto|wieviel|ist|is|evaluate|hoeveel|tel op|totaal|suma|somma|addiere)\b|[\d)]\s?=|\?/.test(
+      /\b(?:what|whats|wat|how much|calc|calculate|compute|result|solve|rechne|berechne|wie viel|combien|calculer?|calcula|calcule[zr]?|cuánto|calcola|quanto|wieviel|ist|is|evaluate|hoeveel|tel op|totaal|suma|somma|addiere)\b|[\d)]\s?=|\?/.test(
         `${text}${/^[\s\d.,()+*/×÷x^−=?-]+$/.test(text) ? '?' : ''}`,
       )
     )

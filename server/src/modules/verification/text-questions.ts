@@ -1,7 +1,7 @@
 import { datasetsOf } from './datasets.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { readNumbers, standsFor } from './numbers.ts'
-import { DESCENDING } from './ordering.ts'
+import { ASCENDING, DESCENDING } from './ordering.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, wordsOf } from './text.ts'
 
@@ -12,7 +12,13 @@ export const checkTextQuestions = (task: ReadTask, output: ReadText): Finding =>
 function checkTextOperation(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw
   if (request.length > 400 || task.code) return notApplicable
-  const list = /\b(sort\w{0,3}|order|alphabeti[sz]e|arrange|rank)\b[^:]{0,60}:\s?(.{3,300})/i.exec(request)
+  const run = NUMBERS_TO_SORT.exec(request)?.[1]
+  if (run && !/\bduplicat\w{1,5}\b|\bunique\b/i.test(request) && DESCENDING.test(request) !== ASCENDING.test(request))
+    return checkNumbers(run, DESCENDING.test(request), output)
+  const list =
+    /\b(sort\w{0,3}|sortiere\w?|ordne|trie[rz]?|ordena|ordina|order|alphabeti[sz]e|arrange|rank)\b[^:]{0,60}:\s?(.{3,300})/i.exec(
+      request,
+    )
   if (list) {
     const items = list[2]!
       .split(/[,;\n]/)
@@ -37,7 +43,7 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
     return passed
   }
   const letters =
-    /\bhow many (?:letters|characters) (?:are |does |has |is )?(?:there )?(?:in )?(?:the word )?["'“]?(\p{L}{2,40})["'”]?\s?(?:have)?/iu.exec(
+    /\b(?:how many|number of) (?:letters|characters) (?:are |does |has |is )?(?:there )?(?:in )?(?:the word )?["'“]?(\p{L}{2,40})["'”]?\s?(?:have)?/iu.exec(
       request,
     )
   if (letters && !/^(?:are|does|has|is|in|the|word)$/i.test(letters[1]!))
@@ -48,11 +54,13 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
     /\bhow (?:many times|often) (?:does |do |is )?(?:the letter )?["'“]?(\p{L})["'”]? (?:appears? |occurs? |there )?in (?:the word )?["'“]?(\p{L}{3,40})["'”]?\W{0,3}$/iu.exec(
       request.trim(),
     ) ??
-    /\bhow many (?:letters? )?["'“]?(\p{L})["'”]?(?:['’]?s)? (?:are |does )?(?:there )?(?:in )(?:the word )?["'“]?(\p{L}{3,40})/iu.exec(
+    /\bhow many (?:letters? )?["'“]?(\p{L})["'”]?(?:['’]?s)? (?:are |does )?(?:there )?(?:in )(?:the (?:word|phrase|name|sentence|text) )?(?:["“'‘]([^"”'’\n]{3,120})["”'’]|(\p{L}{3,40}))/iu.exec(
       request,
     )
   if (occurrences) {
-    const count = [...occurrences[2]!.toLowerCase()].filter((letter) => letter === occurrences[1]!.toLowerCase()).length
+    const count = [...(occurrences[2] ?? occurrences[3])!.toLowerCase()].filter(
+      (letter) => letter === occurrences[1]!.toLowerCase(),
+    ).length
     return readNumbers(output.raw, { words: true }).some((number) => number.values.includes(count)) ||
       (count === 1 && /\bonce\b/i.test(output.raw))
       ? passed
@@ -74,6 +82,18 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
       : failed('It is not the word in reverse.')
   }
   return notApplicable
+}
+
+/** "sort ascending 45, 12, 78": figures in a row and nothing else. */
+const NUMBERS_TO_SORT =
+  /\b(?:sort\w{0,3}|sortiere\w?|ordne|trie[rz]?|ordena|ordina|order|arrange|rank|put)\b[^\n]{0,120}?(?<![\d.,:])((?:-?\d{1,9}(?:\.\d{1,6})?[,;] ?){2,60}-?\d{1,9}(?:\.\d{1,6})?)(?![\d.:]*\d| ?\p{L}{1,3}\b|%)/iu
+
+function checkNumbers(list: string, isDescending: boolean, output: ReadText): Finding {
+  const numbers = (text: string) => (text.match(/(?<![\d.,]|\d:)-?\d{1,9}(?:\.\d{1,6})?/g) ?? []).map(Number)
+  const sorted = numbers(list.replaceAll(/[,;]/g, ' ')).sort((a, b) => (isDescending ? b - a : a - b))
+  const written = numbers(output.raw.replaceAll(/^ {0,4}\d{1,2}[.)] /gm, ' ').replaceAll(/(?<=\d)[,;]/g, ' '))
+  const isThere = written.some((_, i) => sorted.every((value, k) => written[i + k] === value))
+  return isThere ? passed : failed('It is not in the order asked for.')
 }
 
 const CLOCK = /^(\d{1,2})(?:[:.]([0-5]\d))? ?(am|pm|a\.m\.|p\.m\.)?$/i
