@@ -95,12 +95,17 @@ function checkDayCount(task: ReadTask, answer: Answer): Finding {
   const dates = datesOf(task.request)
   if (dates.length !== 2 || KIND_OF_DAY.test(task.request)) return notApplicable
   const [first, second] = dates as [CalendarDate, CalendarDate]
-  const differences = yearsOf(first, second).flatMap((year) =>
-    [year, year + 1].map((end) =>
-      Math.round(
-        (Date.UTC(second.year ?? end, second.month, second.day) -
-          Date.UTC(first.year ?? year, first.month, first.day)) /
-          DAY,
+  // "until 25 December if today is 3 November"
+  const orders = [
+    [first, second] as const,
+    ...(/\b(?:today|now|heute)\b/i.test(task.request) ? [[second, first] as const] : []),
+  ]
+  const differences = orders.flatMap(([from, to]) =>
+    yearsOf(from, to).flatMap((year) =>
+      [year, year + 1].map((end) =>
+        Math.round(
+          (Date.UTC(to.year ?? end, to.month, to.day) - Date.UTC(from.year ?? year, from.month, from.day)) / DAY,
+        ),
       ),
     ),
   )
@@ -282,7 +287,7 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
     const claims = durationsOf(answer.text)
     if (claims.length === 0) return notApplicable
     return claims.some(
-      (claim) => claim === minutes || claim === 1440 - minutes || Math.abs(claim - (minutes - 720)) < 1,
+      (claim) => claim % 1440 === minutes || claim === 1440 - minutes || Math.abs(claim - (minutes - 720)) < 1,
     )
       ? passed
       : failed('The time between is not right.')

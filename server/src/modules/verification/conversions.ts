@@ -18,7 +18,7 @@ const COMPUTES =
 const THAT = /\b(?:is|are|was|ist|sind|est|es|è) (?:that|it|this|das|ce|eso)\b/i
 const UNIT = '°?[\\p{L}/]{1,14}[²³23]?'
 const TARGET = new RegExp(
-  `(?:\\b(?:to|in|into|nach|en|em|auf|a|as|naar|how many|wie ?viele?|combien de|cuánt[oa]s|quant[ei])\\s|[=→]\\s?|->\\s?)(?:the |full |whole |decimal )?(${UNIT})(?![\\p{L}\\d²³])`,
+  `(?:\\b(?:to|in|into|nach|en|em|auf|a|as|naar|how many|wie ?viele?|combien de|cuánt[oa]s|quant[ei])\\s|[=→]\\s?(?:how many\\s)?|->\\s?)(?:the |full |whole |decimal )?(${UNIT})(?![\\p{L}\\d²³])`,
   'giu',
 )
 const UNITS_NAMED = new RegExp(`\\b(${UNIT}) (?:to|into|in|nach|->|→) (${UNIT})(?![\\p{L}\\d²³])`, 'iu')
@@ -100,7 +100,7 @@ function targetOf(
   const after = ofKind.find((target) => target.start >= end)
   const before = ofKind.filter((target) => target.end <= start).at(-1)
   if (isFree) return after ?? before
-  if (after && /^\s?$/.test(text.slice(end, after.start))) return after
+  if (after && /^ ?=? ?$/.test(text.slice(end, after.start))) return after
   const gap = before?.isCount ? text.slice(before.end, start) : undefined
   return gap !== undefined &&
     /^\s?(?:(?:are |is |make |do |does |hat |haben |sind )?(?:there )?(?:in |are |is |equals? |hat |haben |sind )?(?:an? |one )?)$/i.test(

@@ -22,7 +22,7 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
 const isComputing = (task: ReadTask) =>
   task.agentId.startsWith('analyst') ||
   task.agentId.startsWith('coder') ||
-  /\b(?:sum|total|average|mean|median|calculate|compute|convert|forecast|how many|how much|percent|berechne|calcul\w{0,4}|what date|which date|until when|weeks? (?:after|before|from)|days? (?:after|before|from|window|trial)|pro rata|in words|the amount|what they get|prorated?|roman numerals)\b|-day\b/i.test(
+  /\b(?:sum|total|average|mean|median|calculate|compute|convert|forecast|how many|how much|percent|berechne|calcul\w{0,4}|what date|which date|until when|(?:weeks?|days?) (?:after|before|from (?:now|today|the|\d))|days? (?:window|trial)|pro rata|in words|the amount|what they get|prorated?|roman numerals)\b|-day\b/i.test(
     task.request,
   )
 

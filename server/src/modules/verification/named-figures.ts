@@ -22,7 +22,10 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   const names = new Set(rows.map(({ name }) => name))
   if (rows.length < 2 || names.size !== rows.length || rows.some(({ cells }) => cells.length !== width))
     return notApplicable
-  const shared = sharedFigures(task, records)
+  const shared = sharedFigures(
+    task,
+    records.filter(({ name }) => names.has(name)),
+  )
   const percents = readNumbers(task.full.raw).flatMap(({ isPercent, values }) => (isPercent ? values.slice(0, 1) : []))
   const formulas = [...formulasOf(records, shared, percents), ...stepsOf(records)]
   const steps = STEPWISE.test(task.full.raw) ? stepsOf(records)[0] : undefined

@@ -14,7 +14,7 @@ const SAYS_NO =
 
 /** "Is 91 prime?", "is 51 divisible by 3?", "is 7 even?" */
 export function checkPrime(task: ReadTask, output: ReadText): Finding {
-  const request = task.full.raw.slice(0, 300)
+  const request = task.full.raw.slice(0, 300).replaceAll(/(?<=\d),(?=\d{3}(?!\d))/g, '')
   const prime = /\bis (\d{1,7}) (?:a )?prime\b/i.exec(request)
   const divisible = /\bis (\d{1,9}) (?:evenly )?divisible by (\d{1,6})\b/i.exec(request)
   const parity = /\bis (\d{1,9}) (?:an? )?(even|odd)\b/i.exec(request)

@@ -66,7 +66,7 @@ function keyedRows(task: ReadTask): LabelledValue[] | undefined {
 export function checkOrder(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 800)
   if (
-    !/\b(?:sort|rank|order|arrange|put|list|chronological\w{0,2}|sortier\w{1,3}|ordnen?|tri\w{1,3}|class\w{1,3}|ordena\w?|ordina\w?|sorteer)\b/i.test(
+    !/\b(?:sort|rank|order|arrange|put|list|reihenfolge|rangliste|ordre|orden|chronological\w{0,2}|sortier\w{1,3}|ordnen?|tri\w{1,3}|class\w{1,3}|ordena\w?|ordina\w?|sorteer)\b/i.test(
       request,
     ) ||
     isCode(task)

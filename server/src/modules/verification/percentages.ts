@@ -194,7 +194,7 @@ const RATE_FACTORS: readonly (readonly [RegExp, (share: number) => number[]])[] 
 ]
 
 function checkRates(task: ReadTask, answer: Answer): Finding {
-  const text = task.full.raw
+  const text = task.full.raw.replaceAll(/(?<=\d) ?(?:percent|per cent|prozent|pour cent|por ciento|procent)\b/gi, '%')
   if (
     task.code ||
     task.is.creative ||

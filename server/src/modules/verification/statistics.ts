@@ -82,7 +82,7 @@ function withoutRestated(answer: Answer, datasets: readonly (readonly number[])[
 
 /** Figures one after the other, each with a label of a few words at most. */
 const LISTED =
-  /\d\s?(?:%|[€$£]|\p{L}{1,12})?\s?(?:,|;|\/|\n|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d[\d.,]{0,12}\s?(?:%|[€$£]|円|元|\p{L}{1,12})?\s?(?:,|;|\/|\n|、|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d|\b(?:of|von|de|di) [$€£]?\d[\d.,]{0,12} (?:and|und|et|y|e) [$€£]?\d|\d(?: \p{L}{1,14})? (?:on|in|at|from|by|for) \p{L}{1,14},? (?:and )?[$€£]?\d[\d.,]{0,12}(?: \p{L}{1,14})? (?:on|in|at|from|by|for) \p{L}/iu
+  /\d\s?(?:%|[€$£]|\p{L}{1,12})?\s?(?:,|;|\/|\n|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:[-*•] )?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d[\d.,]{0,12}\s?(?:%|[€$£]|円|元|\p{L}{1,12})?\s?(?:,|;|\/|\n|、|\s(?:and|und|et|y|e|en|plus)\s|\s{1,3})\s?(?:[-*•] )?(?:\p{L}[\p{L} .:'-]{0,24}[: ]{0,2})?[$€£]?-?\d|\b(?:of|von|de|di) [$€£]?\d[\d.,]{0,12} (?:and|und|et|y|e) [$€£]?\d|\d(?: \p{L}{1,14})? (?:on|in|at|from|by|for) \p{L}{1,14},? (?:and )?[$€£]?\d[\d.,]{0,12}(?: \p{L}{1,14})? (?:on|in|at|from|by|for) \p{L}/iu
 
 /** "Avg sales 210" is a figure given, not a question. */
 const LABELLED =
@@ -113,7 +113,7 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     WEIGHTED.test(task.full.raw) ||
     hasRate(task.full.raw) ||
     OF_SOME.test(task.full.raw) ||
-    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per [a-z]{2,14}|new (?:total|sum|average|mean)|if [^.?!\n]{1,40} (?:rises?|falls?|drops?|increases?|decreases?|goes|doubles?)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
+    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per [a-z]{2,14}|new (?:total|sum|average|mean)|if [^.?!\n]{1,40} (?:rises?|falls?|drops?|increases?|decreases?|goes|doubles?)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|half|double|twice|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
     OTHER_TOTAL.test(task.full.raw) ||

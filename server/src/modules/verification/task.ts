@@ -126,7 +126,7 @@ const CODE_LINE =
 
 /** "Return the initials of …": a sentence that begins with a word of code. */
 const PROSE_LINE =
-  /^\s*(?:Return|Let|From|Class|Import|Select|Public|Private|Await|Async) [a-z]{1,20} [a-z]{1,20}\b[^;{}=]{0,400}$/
+  /^\s*(?:Return|Let|From|Class|Import|Select|Public|Private|Await|Async) [a-z]{1,20} [a-z]{1,20}\b[^{}=]{0,400}(?<!;)$/
 
 const codeLinesOf = (text: string) => {
   const lines = text.split('\n')

@@ -51,7 +51,7 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
       ? passed
       : failed('The number of letters is not right.')
   const occurrences =
-    /\bhow (?:many times|often) (?:does |do |is )?(?:the letter )?["'“]?(\p{L})["'”]? (?:appears? |occurs? |there )?in (?:the word )?["'“]?(\p{L}{3,40})["'”]?\W{0,3}$/iu.exec(
+    /\bhow (?:many times|often) (?:does |do |is )?(?:the letter )?["'“]?(\p{L})["'”]? (?:appears? |occurs? |there )?in (?:the (?:word|phrase|name|sentence|text) )?(?:["“'‘]([^"”'’\n]{3,120})["”'’]|(\p{L}{3,40}))\W{0,3}$/iu.exec(
       request.trim(),
     ) ??
     /\bhow many (?:letters? )?["'“]?(\p{L})["'”]?(?:['’]?s)? (?:are |does )?(?:there )?(?:in )(?:the (?:word|phrase|name|sentence|text) )?(?:["“'‘]([^"”'’\n]{3,120})["”'’]|(\p{L}{3,40}))/iu.exec(
@@ -72,7 +72,8 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
     )
   const word =
     /["'“‘](\p{L}{3,30})["'”’] (?:backwards|in reverse|reversed|rückwärts|à l'envers|al revés)/iu.exec(request)?.[1] ??
-    (reversed && /\b(?:reverse|backwards|rückwärts)\b/i.test(reversed[0]) ? reversed[1] : undefined)
+    (reversed && /\b(?:reverse|backwards|rückwärts)\b/i.test(reversed[0]) ? reversed[1] : undefined) ??
+    /^[^"“'‘]{0,40}["“'‘](\p{L}{3,30})["”'’][^"“'‘]{0,40}$/u.exec(request)?.[1]
   if (word && /\b(?:reversed?|backwards|rückwärts|envers|revés)\b/i.test(request)) {
     const expected = [...word.toLowerCase()].reverse().join('')
     // Letters may stand apart: "t-a-c".
