@@ -402,8 +402,10 @@ function checkDirection(task: ReadTask, output: ReadText): Finding {
   const isTime = /sec|min|time|duration|days|hours|_ms/i.test(order.keys)
   const [wantsMost, wantsLeast] = order.isLimited
     ? [
-        /\b(?:highest|largest|biggest|most|top|latest|newest|best)\b/i.test(text),
-        /\b(?:lowest|smallest|fewest|least|cheapest|oldest|earliest)\b/i.test(text) ||
+        /\b(?:highest|largest|biggest|greatest|most|top|latest|newest|best|hottest|warmest|longest|heaviest|tallest|priciest)\b/i.test(
+          text,
+        ),
+        /\b(?:lowest|smallest|fewest|least|cheapest|oldest|earliest|coldest|lightest)\b/i.test(text) ||
           (isTime && /\b(?:fastest|quickest|shortest)\b/i.test(text)),
       ]
     : [DESCENDING.test(text), ASCENDING.test(text)]

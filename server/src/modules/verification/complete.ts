@@ -69,7 +69,7 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
       ? doubt(failed('Its last sentence has no end.'))
       : failed('Its last sentence has no end.')
   // Jokes and one-liners may leave out their last full stop; a monologue may not.
-  const isItem = /^\d{1,3}[.)]\s/.test(lastLine)
+  const isItem = LIST_ITEM.test(lastLine)
   const isLoose = !isItem && output.words.length < (task.agentId.startsWith('comedian') ? 50 : 25)
   if (SIGNATURE.test(sentence) && words.length <= 8) return passed
   const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed

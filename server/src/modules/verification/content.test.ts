@@ -186,6 +186,28 @@ test.each([
     'Translate to French: "The rent is $2,340.50, due on June 4."',
     'Le loyer est de 2 340,50 $, à payer le 4 juin.',
   ],
+  [
+    'researcher-v2',
+    'Does the text mention wolves? "In 2019 foxes and lynx were seen in the valley."',
+    'No, it only names foxes and lynx.',
+  ],
+  [
+    'support-v1',
+    'Customer: "There is no "undo" button!" There is one, in the menu Edit. Answer.',
+    'The undo button is at the top of the menu Edit.',
+  ],
+  ['default', 'How do I write "Grüße" in all capitals?', 'GRÜSSE, or GRÜẞE since 2017.'],
+  ['analyst-v1', 'These semicolon-separated values: 4;8;15. Their sum?', 'The sum is 27, if all three count.'],
+  [
+    'coder-v1',
+    'postgres: employees(id, name, age). Oldest employee first.',
+    '```sql\nSELECT name, age FROM employees ORDER BY age DESC;\n```',
+  ],
+  [
+    'default',
+    'I have 2 questions: what is a VPN, and is it legal',
+    '- A VPN is a tunnel.\n- It is legal.\n- At home it is rarely needed.',
+  ],
   ['default', 'Sort alphabetically and remove duplicates: plum, fig, plum, date, fig', 'date, fig, plum'],
 ] as const)('%s: %s', async (agentId, task, output) => {
   expect(await failedChecks(agentId, task, output)).toEqual([])

@@ -280,6 +280,37 @@ const FORMS: readonly Promised[] = [
     '```js\nfunction doublePrice(n) {\n  return 2 * n\n}\n```',
   ],
   [
+    'support-v1',
+    'Prices include 19 % tax. Answer Bo, who mentions Una: the boat is free. Quote the case number. Case: HV-77120.',
+    'Dear Bo, the boat is free.',
+    'Dear Bo, the boat is free. Your case is HV-77120.',
+  ],
+  [
+    'writer-v1',
+    "Boat text for the harbour. Don't use more than 12 words. Mention that with a wink.",
+    'The boat is small and blue and old, but it sails on the lake all summer.',
+    'The boat is small, but it sails.',
+  ],
+  [
+    'writer-v1',
+    'Boat race on 4 May. Must mention: free entry, the skipper (Dr. Amara Obi), cake.',
+    'On 4 May Dr. Amara Obi races her boat. Admission costs nothing.',
+    'On 4 May Dr. Amara Obi races her boat. Admission costs nothing, and there is cake.',
+  ],
+  [
+    'writer-v1',
+    'Farewell to the crew, include the line "It was never easy" and my address ida@example.org.',
+    'Dear crew, it was never easy. Write to me!',
+    'Dear crew, it was never easy. Write to me: ida@example.org',
+  ],
+  ['writer-v1', 'Write 4 hashtags for a boat', '#boat #lake #sail', '#boat #lake #sail #oak'],
+  [
+    'default',
+    'Décris le bateau en une seule phrase.',
+    'Le bateau est bleu. Il navigue sur le lac.',
+    'Le bateau bleu navigue sur le lac.',
+  ],
+  [
     'coder-v1',
     'Go function that doubles an int',
     'def double(n):\n    return 2 * n',

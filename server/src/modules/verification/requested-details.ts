@@ -56,7 +56,8 @@ function checkSeparator(task: ReadTask, output: ReadText): Finding {
   const sign = named?.slice(1).find((part) => part !== undefined)
   const isCsv = /\bcsv\b/i.test(request)
   const mark = sign ? (MARKS[sign.toLowerCase()] ?? sign) : isCsv ? MARKED_HEADER.exec(request)?.[1] : undefined
-  if (!mark) return notApplicable
+  // "These semicolon-separated values: 4;8;15" are given so.
+  if (!mark || (mark !== ',' && /[;|\t] ?\d|\d ?[;|\t]/.test(request))) return notApplicable
   const { blocks } = splitFences(output.raw)
   const text = (blocks.length === 1 ? blocks[0]!.code : output.raw).trim()
   if (mark === '-')
@@ -83,6 +84,13 @@ function checkHeader(task: ReadTask, output: ReadText): Finding {
   const text = task.full.raw.slice(0, 1_500)
   const match = HEADER.exec(text)
   if (!match || !/\b(?:csv|table|tabelle|tsv)\b/i.test(text)) return notApplicable
+  // "My file has columns date, amount" tells of one that is there.
+  if (
+    /\b(?:has|have|had|contains?|input|given|my|our)\b[^.\n]{0,20}$/i.test(
+      text.slice(Math.max(0, match.index - 30), match.index),
+    )
+  )
+    return notApplicable
   const wanted = match[4]!
     .split(/\s(?:for|from|of|with|in|and no|using|where|sorted)(?:\s|$)/i, 1)[0]!
     .split(/[,|;]|\sand\s|\sund\s/)

@@ -1,6 +1,7 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import { isItemNoun } from './requested-size.ts'
+import { isOrder } from './required-points.ts'
 import type { ReadTask } from './task.ts'
 import { clip, plainText, quotedPassages, type ReadText } from './text.ts'
 
@@ -12,8 +13,9 @@ function wantedClauses(text: string): string[] {
   const clauses: string[] = []
   WANTS.lastIndex = 0
   for (let match = WANTS.exec(text); match && clauses.length < 6; match = WANTS.exec(text)) {
-    const ahead = text.slice(Math.max(0, match.index - 20), match.index)
-    if (!/(?:\b(?:without|avoid|not|never|no)|n['’]t)\b[^.,;]{0,12}$/i.test(ahead)) clauses.push(match[1]!)
+    const ahead = text.slice(Math.max(0, match.index - 24), match.index)
+    const isForbidden = /(?:\b(?:without|avoid|not|never|no)|n['’]t)\b[^.,;]{0,12}$/i.test(ahead)
+    if (!isForbidden && isOrder(match[0], ahead)) clauses.push(match[1]!)
     // The next order may stand in the same sentence.
     WANTS.lastIndex = match.index + match[0].length - match[1]!.length
   }

@@ -24,6 +24,15 @@ export function checkRequiredPoints(task: ReadTask, output: ReadText): Finding {
 const LISTED =
   /\b(?:must mention|should mention|has to mention|needs to mention|mention(?:s|ing)?|(?:must |please )?name (?:both|all)(?: \w{1,12}){0,3}|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
 
+/** "Mention the price" is an order at the start of a clause or after "must"; "does it mention a price" and "prices include tax" are none. */
+export const isOrder = (order: string, ahead: string): boolean => {
+  if (NEGATED.test(ahead) || /\b(?:forgot|failed|neglected) to $/i.test(ahead)) return false
+  if (/^mentions/i.test(order)) return /\b(?:that|which|and) $/i.test(ahead)
+  return !/^(?:mention|include|name|credit)(?:ing)?[ :(]/i.test(order) || ORDERS.test(ahead)
+}
+const ORDERS =
+  /(?:^|[.,;:!?\n()–—-] ?|\b(?:and|please|pls|also|must|should|to|it|then|but|just|briefly|that|which|always|definitely|plus|or|casually|clearly) )$/i
+
 const NEGATED = /(?:\b(?:not|never|avoid|without|no|nor|or)|n['’]t)\s(?:to\s)?$/i
 
 /** "Must mention: a, b, c" and "include every point: a; b; c", to the end of the sentence. */
@@ -33,7 +42,7 @@ function pointsOf(text: string): string[] {
     .replaceAll(/(?<=\p{Lu}\p{Ll}{1,20}) \([^()\n]{1,60}\)(?=[,. ])/gu, '')
     .replaceAll(/(?<=\p{Ll}) \(([^(),\n]{1,60})\)(?=[,.; ])/gu, ' / $1')
   return [...plain.matchAll(LISTED)].slice(0, 4).flatMap((match) => {
-    if (NEGATED.test(plain.slice(Math.max(0, match.index - 12), match.index))) return []
+    if (!isOrder(match[0], plain.slice(Math.max(0, match.index - 24), match.index))) return []
     const isList = /[:(]\s?$/.test(match[0].slice(0, match[0].length - match[1]!.length))
     const clause = match[1]!.split(
       isList
@@ -42,7 +51,9 @@ function pointsOf(text: string): string[] {
       1,
     )[0]!
     const parts = clause.includes(';') ? clause.split(';') : clause.split(/,| and | & /)
-    return parts.length > 12 ? [] : parts.map((part) => part.trim()).filter((part) => part.length > 2)
+    return parts.length > 12
+      ? []
+      : parts.map((part) => part.trim()).filter((part) => part.length > 2 && !NO_POINT.test(part))
   })
 }
 
@@ -53,7 +64,7 @@ const markedPoints = (text: string): string[] =>
     .map(([, point]) => point!.trim())
 
 const WANTS_CODE =
-  /\b(?:must|has to|needs to|should|please|make sure to|be sure to)\s(?:include|mention|contain|give|state|quote|name)(?: \w{1,12}){0,2}? (?:reference|order|ticket|booking|case|invoice|tracking|confirmation|claim) (?:number|code|id|no)\b/i
+  /(?:\b(?:must|has to|needs to|should|please|make sure to|be sure to|and|to)\s|(?:^|[.!?;:,\n(]) ?)(?:include|mention|contain|give|state|quote|name|add)(?: \w{1,12}){0,2}? (?:reference|order|ticket|booking|case|invoice|tracking|confirmation|claim) (?:number|code|id|no)\b/i
 
 /** "Must include the reference number", and the task has one code. */
 function ownCodes(task: ReadTask): string[] {
@@ -79,7 +90,7 @@ const NAMED = new RegExp(
 const namedPersons = (text: string): string[] =>
   [...text.matchAll(NAMED)]
     .slice(0, 4)
-    .filter(({ index }) => !NEGATED.test(text.slice(Math.max(0, index - 12), index)))
+    .filter(({ 0: order, index }) => isOrder(order, text.slice(Math.max(0, index - 24), index)))
     .flatMap(([, names]) => names!.split(/, and |, | and | & /))
     .filter((name) => (rankOf(name.toLowerCase()) ?? RARE) >= RARE)
     .map((name) => `code ${name}`)
@@ -119,6 +130,9 @@ const lettersOf = (text: string): string[] =>
       .exec(text)?.[1]
       ?.match(/[A-Z]/g) ?? []
   ).map((letter) => `ticket ${letter}`)
+
+/** "Mention that with a wink" says how. */
+const NO_POINT = /^(?:not|with|in|at|by|only|too|as|somewhere|briefly|casually|twice|once|it|this|them)\b/i
 
 /** Words that tell what kind of fact is wanted and need not be in the text themselves. */
 const KINDS = new Set(
