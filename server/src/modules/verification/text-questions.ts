@@ -12,7 +12,7 @@ export const checkTextQuestions = (task: ReadTask, output: ReadText): Finding =>
 function checkTextOperation(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw
   if (request.length > 400 || task.code) return notApplicable
-  const run = NUMBERS_TO_SORT.exec(request)?.[1]
+  const run = SORTS.test(request) ? NUMBERS_TO_SORT.exec(request)?.[1] : undefined
   if (run && !/\bduplicat\w{1,5}\b|\bunique\b/i.test(request) && DESCENDING.test(request) !== ASCENDING.test(request))
     return checkNumbers(run, DESCENDING.test(request), output)
   const list =
@@ -87,7 +87,8 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
 
 /** "sort ascending 45, 12, 78": figures in a row and nothing else. */
 const NUMBERS_TO_SORT =
-  /\b(?:sort\w{0,3}|sortiere\w?|ordne|trie[rz]?|ordena|ordina|order|arrange|rank|put)\b[^\n]{0,120}?(?<![\d.,:])((?:-?\d{1,9}(?:\.\d{1,6})?[,;] ?){2,60}-?\d{1,9}(?:\.\d{1,6})?)(?![\d.:]*\d| ?\p{L}{1,3}\b|%)/iu
+  /(?<![\d.,:;-])((?:-?\d{1,9}(?:\.\d{1,6})?[,;] ?){2,30}-?\d{1,9}(?:\.\d{1,6})?)(?![\d.:]{0,12}\d| ?\p{L}{1,3}\b|%)/iu
+const SORTS = /\b(?:sort\w{0,3}|sortiere\w?|ordne|trie[rz]?|ordena|ordina|order|arrange|rank|put)\b/i
 
 function checkNumbers(list: string, isDescending: boolean, output: ReadText): Finding {
   const numbers = (text: string) => (text.match(/(?<![\d.,]|\d:)-?\d{1,9}(?:\.\d{1,6})?/g) ?? []).map(Number)
