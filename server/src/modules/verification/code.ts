@@ -1,6 +1,6 @@
-import { checkCodeFaults, codeOfAnswer } from './code-faults.ts'
+import { checkCodeFaults } from './code-faults.ts'
+import { checkDefect } from './defects.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { ASCENDING, DESCENDING } from './ordering.ts'
 import { readRequest, wantsYaml } from './requested-form.ts'
 import type { ReadTask } from './task.ts'
 import { cutLinesAt, plainText, type ReadText, splitFences, wordsOf } from './text.ts'
@@ -56,12 +56,8 @@ export const checkCode = (task: ReadTask, output: ReadText): Finding =>
     checkColumns(task, output),
     checkUnchanged(task, output),
     checkSpelling(task, output),
-    checkCodeFaults(task, output),
+    checkCodeFaults(output),
   ])
-
-/** What the task asks of code by name: the number and the order of rows, a schedule. */
-export const checkCodeRequest = (task: ReadTask, output: ReadText): Finding =>
-  combine([checkLimit(task, output), checkCron(task, output), checkDirection(task, output)])
 
 /** Python's own rule: a line that opens a block ends with a colon. */
 function checkIndentation(output: ReadText): Finding {
@@ -74,120 +70,6 @@ function checkIndentation(output: ReadText): Finding {
     }
   return blocks.length > 0 ? passed : notApplicable
 }
-
-type Defect = { named: RegExp; isGone(code: string): boolean }
-
-const GUARD =
-  /\bif\b|\?(?!\.)|\bor\b|\|\||\?\?|\btry\b|\bmax\(|\bdefault\b|\bguard\b|\bunless\b|\bmatch\b|\bcase\b|\.get\(|\?\.|\bassert\b|\braise\b|\bthrow\b|coalesce|nullif/i
-
-/** Defects that a task names, each with what a mended code has or lacks. */
-const DEFECTS: readonly Defect[] = [
-  {
-    named:
-      /\b(?:empty (?:list|array|string|input|sequence|slice|collection)|leere\w? (?:liste|array)|liste vide|lista vac[ií]a|division by zero|divide by zero|zerodivision|division durch null|when (?:\w{1,20} )?(?:is|are) (?:empty|zero|0)|indexerror)\b/i,
-    isGone: (code) => GUARD.test(code),
-  },
-  {
-    named:
-      /\b(?:null pointer|nullpointer|npe|none ?type|undefined is not|cannot read propert\w{1,3}|null reference|is (?:null|none|undefined|nil)|when (?:\w{1,20} )?is missing|keyerror)\b/i,
-    isGone: (code) => GUARD.test(code) || /\bis not none\b|!= ?null|!== ?null|\bnil\b|optional/i.test(code),
-  },
-  {
-    named:
-      /\b(?:off[- ]by[- ]one|one too (?:many|far)|out of (?:bounds|range)|goes? past the end|reads? past|skips the (?:last|first)|arrayindexoutofbounds|last (?:element|item) (?:is )?(?:missing|skipped|undefined))\b/i,
-    isGone: (code) =>
-      !/<=\s?\w{1,40}(?:\.length|\.size\(\)|\.len\(\)|\.Length|\.Count)|range\(\s?len\(\w{1,40}\)\s?\+\s?1\s?\)/.test(
-        code,
-      ),
-  },
-  {
-    named: /\b(?:reads?|writes?|goes|runs) past (?:the|its) (?:end|array|buffer)\b|\bbuffer overflow\b/i,
-    isGone: (code) => !/\bfor ?\([^)\n]{0,60}<=\s?\w{1,40};/.test(code),
-  },
-  {
-    named:
-      /\b(?:missing await|forgot(?:ten)? (?:to )?await|without await|returns? a promise|promise \{|unresolved promise|await is missing)\b/i,
-    isGone: (code) => /\bawait\b|\.then\(/.test(code),
-  },
-  {
-    named: /\b(?:sql injection|string[- ]built quer\w{1,3}|injectable)\b/i,
-    isGone: (code) =>
-      /\?|\$\d|%s|:\w{2,}|@\w{2,}|prepare|parameter/i.test(code) &&
-      !/(?:select|insert|update|delete)\b.{0,200}(?:["'`]\s?[+.]\s?\w|\$\{|" ?% ?\w|f["'])/i.test(
-        code.replace(/execute\(\s?(["'`]).{0,300}?\1\s?,/g, ''),
-      ),
-  },
-  {
-    named:
-      /\b(?:mutable default|default (?:argument|parameter) (?:is )?(?:shared|mutable)|shared between calls|keeps? growing (?:between|across) calls|list is shared)\b/i,
-    isGone: (code) => !/def \w{1,60}\([^)]{0,200}=\s?(?:\[\]|\{\}|list\(\)|dict\(\)|set\(\))/.test(code),
-  },
-  {
-    named:
-      /\b(?:infinite loop|never (?:ends|stops|terminates)|endless loop|infinite recursion|recursionerror|maximum recursion|stack overflow)\b/i,
-    isGone: (code) => GUARD.test(code) || /\bbreak\b|\+\+|\+= ?1|-= ?1|--|\bfor\b/.test(code),
-  },
-  {
-    named: /\b(?:not closed|never closed|file handles?|resource leak|leaks? (?:the )?(?:file|connection|handle)s?)\b/i,
-    isGone: (code) => /\bwith\b|\.close\(|\busing\b|\bdefer\b|finally/.test(code),
-  },
-  {
-    named: /\beven (?:when|if)\b.{0,40}\b(?:throws?|fails?|raises?|errors?)\b|\balways close\b/i,
-    isGone: (code) => /\bwith\b|\busing\b|\bdefer\b|finally|\bexcept\b|\bcatch\b|\btry\b/.test(code),
-  },
-  {
-    // "It gives "0105"", where a sum was meant.
-    named:
-      /\b(?:gives?|returns?|shows?|get|prints?)\b[^.\n]{0,12}["'`]\d{3,12}["'`]|\bconcatenat\w{1,4}\b.{0,40}\b(?:instead of|rather than) (?:add|sum)/i,
-    isGone: (code) =>
-      /\b(?:int|float|Decimal|Number|parseFloat|parseInt|BigInt)\(|[(+=,]\s?\+\s?[\w(]|\* ?1\b|map\(Number\)|valueAsNumber/.test(
-        code,
-      ),
-  },
-  {
-    named: /\bunsupported operand type|\bcan only concatenate str|\bcannot concatenate\b/i,
-    isGone: (code) =>
-      /\b(?:int|float|Decimal|str|number|Number|parseFloat|parseInt)\(|\bf["']|\.format\(|print\([^)\n]{1,80},/.test(
-        code,
-      ),
-  },
-  {
-    named: /\b(?:file ?names?|paths?|names?)\b.{0,30}\bspaces?\b|\bspaces? in (?:the )?(?:file ?)?names?\b/i,
-    isGone: (code) => !/\$\(ls\b|`ls\b/.test(code) && !/\b(?:mv|cp|rm|cat)\b(?: -\w{1,6})* \$\w/.test(code),
-  },
-  {
-    named: /\bcase[- ]?(?:in)?sensitive\b/i,
-    isGone: (code) => /lower|upper|casefold|ignorecase|\/i|ilike|collate|equalsIgnoreCase|toLocale/i.test(code),
-  },
-]
-
-const ASKS_FIX =
-  /\binstead of (?:raising|throwing|crashing|failing)\b|\b(?:must|should) (?:become|not (?:crash|fail|throw|raise))\b/i
-const SHELL = /;\s?do\b|;\s?then\b/
-
-function checkDefect(task: ReadTask, output: ReadText): Finding {
-  const given = task.code || (SHELL.test(task.full.raw) ? task.full.raw : '')
-  if (!given || !(task.is.fix || ASKS_FIX.test(task.full.raw))) return notApplicable
-  const code = withoutComments(codeOfAnswer(output).replaceAll(/"""[^"]{0,600}"""/g, ''))
-  if (!code.trim()) return notApplicable
-  const defects = DEFECTS.filter(({ named }) => named.test(task.full.raw))
-  const isLoopKept =
-    /\b(?:never|not|misses|skips|without)\b.{0,24}\bthe last\b|\bthe last \w{1,12} (?:is )?(?:missing|never|skipped)\b|\bone (?:too few|short)\b|\binclude the (?:end|last|upper|final)\b/i.test(
-      task.full.raw,
-    ) &&
-    loopsOf(given).length > 0 &&
-    loopsOf(given).every((loop) => loopsOf(code).includes(loop)) &&
-    !/\[-1\]|\+ ?1|<=/.test(code)
-  return isLoopKept || defects.some((defect) => !defect.isGone(code))
-    ? failed('The defect that the task names is still in the code.')
-    : passed
-}
-
-/** The heads of loops, without white space. */
-const loopsOf = (code: string) =>
-  (code.match(/\brange\([^)\n]{1,60}\)|\b(?:for|while) ?\([^)\n]{1,80}\)/g) ?? [])
-    .slice(0, 20)
-    .map((loop) => loop.replace(/\s/g, ''))
 
 const withoutComments = (code: string) => cutLinesAt(code, '#', '//')
 
@@ -214,7 +96,7 @@ function checkUnchanged(task: ReadTask, output: ReadText): Finding {
 }
 
 const SQL_WORDS = new Set(
-  'timestamptz timestamp date time interval text varchar char integer int bigint smallint numeric decimal real boolean uuid json jsonb bytea select from where and or not in is null like ilike between as on join inner left right full outer cross using group by order having limit offset asc desc distinct all any some union intersect except case when then else end exists insert into values update set delete create table view index primary key foreign references unique check default constraint with recursive over partition rows range preceding following current row unbounded interval date time timestamp year month day hour minute second extract cast int integer text varchar numeric decimal boolean true false nulls first last returning lateral fetch next only top cascade begin commit at zone if for both filter within do nothing conflict double precision real bigint char to natural temporary temp explain analyze materialized window current_date current_timestamp current_time now localtime localtimestamp date_trunc getdate sysdate dual rownum ties percent apply pivot qualify sample'.split(
+  'week quarter epoch dow isodow doy microsecond millisecond days hours minutes signed unsigned collate nocase binary escape similar rollup cube grouping sets separator array unnest ordinality exclude groups others respect ignore float money nvarchar datetime datetime2 serial regexp rlike glob div mod xor share skip locked nowait excluded duplicate rowid ctid minus prior connect level declare nvl straight_join force use timestamptz timestamp date time interval text varchar char integer int bigint smallint numeric decimal real boolean uuid json jsonb bytea select from where and or not in is null like ilike between as on join inner left right full outer cross using group by order having limit offset asc desc distinct all any some union intersect except case when then else end exists insert into values update set delete create table view index primary key foreign references unique check default constraint with recursive over partition rows range preceding following current row unbounded interval date time timestamp year month day hour minute second extract cast int integer text varchar numeric decimal boolean true false nulls first last returning lateral fetch next only top cascade begin commit at zone if for both filter within do nothing conflict double precision real bigint char to natural temporary temp explain analyze materialized window current_date current_timestamp current_time now localtime localtimestamp date_trunc getdate sysdate dual rownum ties percent apply pivot qualify sample'.split(
     ' ',
   ),
 )
@@ -269,16 +151,24 @@ function checkColumns(task: ReadTask, output: ReadText): Finding {
 /** `users(id, email)` and `create table users (id int, …)`. */
 function namedColumns(task: ReadTask): Set<string> {
   const names = new Set<string>()
+  const others: string[] = []
   const text = task.full.raw
   if (!/sql\b|\bquery\b|\bselect\b|\btables?\b|\bschema\b/i.test(text)) return names
-  for (const match of text.matchAll(/\b([a-z_]\w{1,40})\s?\(([a-z_][\w\s,."']{2,600})\)/gi)) {
+  // "There is a column state as well."
+  for (const match of text.matchAll(
+    /\b(?:columns?|fields?) [`"']?([a-z_]\w{1,40})|\b([a-z_]\w{1,40})[`"']? (?:column|field)\b/gi,
+  ))
+    others.push((match[1] ?? match[2]!).toLowerCase())
+  for (const match of text.matchAll(/\b([a-z_]\w{1,40})\s?\(([a-z_](?:[\w\s,."'`]|\([\d\s,]{1,12}\)){2,500})\)/gi)) {
     const columns = match[2]!
+      .replaceAll(/\([^()]{0,12}\)/g, '')
       .split(',')
-      .map((column) => column.trim().split(/\s/, 1)[0]!.replace(/["']/g, '').toLowerCase())
+      .map((column) => column.trim().split(/\s/, 1)[0]!.replace(/["'`]/g, '').toLowerCase())
     if (columns.length < 2 || columns.some((column) => !/^[a-z_]\w{0,40}$/.test(column))) continue
     names.add(match[1]!.toLowerCase())
     for (const column of columns) names.add(column)
   }
+  if (names.size > 0) for (const name of others) names.add(name)
   return names
 }
 
@@ -313,121 +203,4 @@ function checkSpelling(task: ReadTask, output: ReadText): Finding {
   return output.words.some((word) => mistakes.has(word)) || slips.some((slip) => slip.test(raw))
     ? failed('A spelling mistake of the text is still there.')
     : passed
-}
-
-const codeOf = (output: ReadText) => {
-  const { blocks } = splitFences(output.raw)
-  return blocks.length > 0 ? blocks.map((block) => block.code).join('\n') : output.raw
-}
-
-const COUNTS: Readonly<Record<string, number>> = { two: 2, three: 3, four: 4, five: 5, six: 6, seven: 7, eight: 8 }
-
-/** "The 5 fastest runs": LIMIT 5. */
-function checkLimit(task: ReadTask, output: ReadText): Finding {
-  const requestedCount =
-    /\b(?:top|first|last|the|only) (\d{1,3}|two|three|four|five|six|seven|eight|ten) (?:\w{1,12} )?(?:\w{3,12}est|most|latest|rows|results|customers|products|runs|orders|users|records|entries|items)\b|\btop (\d{1,3})\b/i.exec(
-      task.request,
-    )
-  const limit = /\blimit\s{1,4}(\d{1,6})\b|\btop\s?\(?(\d{1,6})\)?|\bfetch first (\d{1,6})/i.exec(codeOf(output))
-  if (!requestedCount || !limit || !/\bsql\b|\bquery\b|\bschema\b|\btable\b/i.test(task.full.raw)) return notApplicable
-  const count = requestedCount[1] ?? requestedCount[2]!
-  const expected = COUNTS[count.toLowerCase()] ?? Number(count)
-  return !Number.isFinite(expected) || Number(limit[1] ?? limit[2] ?? limit[3]) === expected
-    ? passed
-    : failed('The query returns another number of rows than was asked for.')
-}
-
-const WEEKDAY_FIELDS: Readonly<Record<string, RegExp>> = {
-  sunday: /^(?:0|7|sun)$/i,
-  monday: /^(?:1|mon)$/i,
-  tuesday: /^(?:2|tue)$/i,
-  wednesday: /^(?:3|wed)$/i,
-  thursday: /^(?:4|thu)$/i,
-  friday: /^(?:5|fri)$/i,
-  saturday: /^(?:6|sat)$/i,
-}
-
-/** A line of cron has five fields, and its hour, minute and weekday are those of the task. */
-function checkCron(task: ReadTask, output: ReadText): Finding {
-  const request = task.request.toLowerCase()
-  if (
-    !/\bcron(?:tab| line| expression| job)?\b/.test(request) ||
-    /\b(?:explain|what does|what do|mean|why|debug|fix)\b/.test(request)
-  )
-    return notApplicable
-  const line =
-    /^[`\s]{0,8}((?:[\d*][\d*,/-]{0,20}|@\w{4,9})(?: {1,4}(?:[\d*?L][\d*,/#L-]{0,20}|(?:mon|tue|wed|thu|fri|sat|sun|jan|dec)[a-z,-]{0,30})){0,6})/im.exec(
-      codeOf(output),
-    )?.[1]
-  if (!line) return notApplicable
-  if (line.startsWith('@')) return passed
-  const fields = line.split(/ +/)
-  if (fields.length < 5) return failed('A line of cron has five fields.')
-  const [minute, hour, day, , weekday] = fields as [string, string, string, string, string]
-  const clock = /\b(?:at )?(\d{1,2}):(\d{2})\s?(am|pm)?|\bat (\d{1,2})\s?(am|pm)|\b(midnight|noon)\b/.exec(request)
-  if (clock) {
-    const half = clock[3] ?? clock[5]
-    const base = clock[6] ? (clock[6] === 'noon' ? 12 : 0) : Number(clock[1] ?? clock[4])
-    const hours = half === 'pm' && base < 12 ? base + 12 : half === 'am' && base === 12 ? 0 : base
-    if (/^\d+$/.test(hour) && Number(hour) !== hours)
-      return failed('The hour of the schedule is not the one asked for.')
-    if (/^\d+$/.test(minute) && Number(minute) !== Number(clock[2] ?? 0))
-      return failed('The minute of the schedule is not the one asked for.')
-    if (hour === '*') return failed('The hour of the schedule is not the one asked for.')
-  }
-  const named = Object.keys(WEEKDAY_FIELDS).filter((name) => request.includes(name))
-  if (
-    named.length === 1 &&
-    !request.includes('weekday') &&
-    !WEEKDAY_FIELDS[named[0]!]!.test(weekday) &&
-    !/[,-]/.test(weekday)
-  )
-    return failed('The weekday of the schedule is not the one asked for.')
-  if (
-    /\b(?:first|1st) (?:day )?of (?:each|every|the) month\b|\bmonthly on the (?:first|1st)\b/.test(request) &&
-    day !== '1'
-  )
-    return failed('The day of the schedule is not the one asked for.')
-  const every = /\bevery (\d{1,2}) minutes\b/.exec(request)?.[1]
-  if (every && minute !== `*/${every}` && !(every === '60' && /^\d+$/.test(minute)) && !minute.includes(','))
-    return failed('The minute of the schedule is not the one asked for.')
-  return passed
-}
-
-/** "The three with the highest total", "revenue per title, highest first": the largest come first. */
-function checkDirection(task: ReadTask, output: ReadText): Finding {
-  const text = task.full.raw.slice(0, 2_000)
-  const order = lastOrder(codeOf(output).slice(0, 8_000))
-  if (!order || !/sql\b|\bquery\b|\btables?\b|\bselect\b|\bschema\b/i.test(text)) return notApplicable
-  const isTime = /sec|min|time|duration|days|hours|_ms/i.test(order.keys)
-  const [wantsMost, wantsLeast] = order.isLimited
-    ? [
-        /\b(?:highest|largest|biggest|greatest|most|top|latest|newest|best|hottest|warmest|longest|heaviest|tallest|priciest)\b/i.test(
-          text,
-        ),
-        /\b(?:lowest|smallest|fewest|least|cheapest|oldest|earliest|coldest|lightest)\b/i.test(text) ||
-          (isTime && /\b(?:fastest|quickest|shortest)\b/i.test(text)),
-      ]
-    : [DESCENDING.test(text), ASCENDING.test(text)]
-  // A limit to the first of several keys says less, and so does an age, a speed or a rank.
-  if (
-    wantsMost === wantsLeast ||
-    (order.isLimited && order.keys.includes(',')) ||
-    /\b(?:age|speed|rank|case)\b|^-/i.test(order.keys)
-  )
-    return notApplicable
-  const [first = ''] = order.keys.replaceAll(/\([^()]{0,80}\)/g, '').split(',')
-  return /\bdesc\b/i.test(first) === wantsMost ? passed : failed('The query takes the rows from the other end.')
-}
-
-/** The keys of the last `ORDER BY` of a query, and whether a `LIMIT` follows; not those of a window. */
-function lastOrder(code: string): { keys: string; isLimited: boolean } | undefined {
-  const text = code.replaceAll(/\s+/g, ' ')
-  const at = text.toLowerCase().lastIndexOf('order by ')
-  if (at < 0) return undefined
-  const rest = text.slice(at + 9, at + 209)
-  const end = rest.search(/;|\b(?:limit|offset|fetch)\b|--|\/\*/i)
-  const keys = (end < 0 ? rest : rest.slice(0, end)).trim()
-  const isOpen = (keys.match(/\)/g)?.length ?? 0) > (keys.match(/\(/g)?.length ?? 0)
-  return isOpen || !keys ? undefined : { keys, isLimited: /^\s?limit\b/i.test(rest.slice(Math.max(0, end))) }
 }

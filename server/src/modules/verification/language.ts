@@ -1,5 +1,13 @@
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
-import { type DetectedLanguage, detectLanguage, functionWordsIn, sameLanguage } from './languages.ts'
+import {
+  type DetectedLanguage,
+  detectLanguage,
+  functionWordsIn,
+  isApart,
+  isFunctionWord,
+  languageNamed,
+  sameLanguage,
+} from './languages.ts'
 import type { ReadTask } from './task.ts'
 import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
@@ -30,7 +38,10 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const target = task.targetLanguage
   const text = withoutQuotations(prose.replace(/`[^`\n]{0,200}`/g, ' '))
   // Where a language is named and there is only code, its comments are what can be in a language.
-  const language = detectLanguage(wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text))
+  // Names that the task has say nothing of the language.
+  const given = new Set(task.full.words)
+  const words = wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text)
+  const language = detectLanguage(words.filter((word) => !given.has(word) || isFunctionWord(word)))
   const isOwnLanguage = language && task.language && sameLanguage(language.language, task.language.language)
   const isForeign = !isOwnLanguage && findForeignWords(task, prose)
   if (isForeign) return failed('Its words are not those of the language of the task.')
@@ -47,7 +58,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
       quotedPassages(task.request, 600).length > 0 ||
       quotedPassages(task.full.raw, 600).length > 0
     const isOther = isTranslation
-      ? (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4 || language.scoreOf(target) === 0)) ||
+      ? isApart(words, language.language, target) ||
+        (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4 || language.scoreOf(target) === 0)) ||
         (WELL_KNOWN.has(target) && language.score >= 1 && language.score > 2 * language.scoreOf(target))
       : language.isSure &&
         (output.words.length >= 8 ||
@@ -57,7 +69,9 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
       : notApplicable
   }
   if (!language || !task.language || task.mentionsLanguage) return notApplicable
-  if (mayTranslate(task, output)) return notApplicable
+  // "Five Italian dishes" have Italian names.
+  const isNamed = task.requestWords.some((word) => languageNamed(word) === language.language)
+  if (isNamed && text.split(/[,;\n]/).every((part) => wordsOf(part).length <= 5)) return notApplicable
   const own = task.language
   if (hasOtherFunctionWords(task, wordsOf(text), language))
     return failed(`It is in another language (${language.language}) than the task (${own.language}).`)
@@ -76,7 +90,10 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     return failed(`It is in another language than the task (${own.language}).`)
   if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
   // One of the two must be sure, and the other must have nothing of the first.
-  const isClear = language.isSure || isClearBeside(language, own, output)
+  const isClear =
+    language.isSure ||
+    isClearBeside(language, own, output) ||
+    (own.isSure && isApart(words, language.language, own.language))
   const isOther = isClear
     ? own.isSure ||
       (own.score >= 1 &&
@@ -167,8 +184,8 @@ function isPlainlyOther(task: ReadTask, output: ReadText, isSure: boolean): bool
   const hasForeign = count(task.full.raw, foreign) >= 3
   if (isForeign) return !hasForeign
   if (hasForeign) return true
-  const countWords = (words: readonly string[]) => words.filter((word) => /\p{L}{3}/u.test(word)).length
-  return isSure && countWords(output.words) >= LEAST_WORDS && (isPlainEnglish(task) || countWords(task.full.words) >= 5)
+  const countWords = (words: readonly string[]) => words.filter((word) => /\p{L}/u.test(word)).length
+  return isSure && countWords(output.words) >= LEAST_WORDS && (isPlainEnglish(task) || countWords(task.full.words) >= 6)
 }
 
 const isMostlyEnglish = (text: string) => {
@@ -210,15 +227,7 @@ function englishShare(text: string, ranks = Number.POSITIVE_INFINITY): { share: 
 
 /** A task in English and an answer of which few words are English, or the other way round. */
 function findForeignWords(task: ReadTask, prose: string): boolean {
-  if (
-    task.mentionsLanguage ||
-    task.targetLanguage ||
-    task.is.translation ||
-    task.isVague ||
-    task.code ||
-    mayTranslate(task)
-  )
-    return false
+  if (task.mentionsLanguage || task.targetLanguage || task.is.translation || task.isVague || task.code) return false
   if (/[{};][ \t]{0,8}$|=>|\bSELECT\b|^[ \t]{0,20}(?:def|const|import)\b/m.test(prose)) return false
   const requestShare = englishShare(task.request)
   const materialShare = englishShare(`${task.material} ${task.context.join(' ')}`)
@@ -241,17 +250,3 @@ function findForeignWords(task: ReadTask, prose: string): boolean {
 const countEnglish = (text: string) =>
   text.match(/\b(?:the|is|of|and|to|that|it|you|for|are|with|any|through|in|on|from|your|my|what|how|pls|please)\b/gi)
     ?.length ?? 0
-
-/** A short task in a language whose word for "translate" is not known here, with a text of about the length of the answer. */
-const mayTranslate = (task: ReadTask, output?: ReadText) => {
-  // Who answers a customer translates nothing.
-  if (
-    !task.language ||
-    task.agentId.startsWith('support') ||
-    ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl'].includes(task.language.language)
-  )
-    return false
-  const quotes = quotedPassages(task.full.raw, 600)
-  const length = quotes.reduce((sum, quote) => sum + quote.text.length, 0)
-  return length > 0 && (output === undefined || output.raw.length <= 2.5 * length + 30)
-}

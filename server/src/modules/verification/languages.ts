@@ -3,20 +3,20 @@ const FUNCTION_WORDS: Readonly<Record<string, string>> = {
   en: "monday tuesday wednesday thursday friday saturday sunday comes goes says means costs lies makes takes first second last two three four five dear hello thank thanks sorry good best new like other one day year days years time people don't can't it's i'm let's that's you're the and is are was were of to in that it for you with this have has not be from what which how why who when where your their they will can could would should do does did about there an on at by or if but than then our we my me his her she he its as been more please write tell give make into after before because while also only very just some any all no yes so out up over here these those them us am i",
   de: 'montag dienstag mittwoch donnerstag freitag samstag sonntag kommt geht gibt macht heißt liegt beträgt wurde wurden sowie jedoch etwa gut erst dann diese dieser dieses jeder alle viele zwei drei jahr jahre tage tag leider danke hallo lautet beim vom weil damit kostet mal ihnen ihm ihn der die das und ist sind war ein eine einen einem einer nicht mit für von zu auf im den dem des ich sie wir ihr es auch als wie was warum wer wann wo aber oder wenn dass sich bei nach aus zum zur über unter vor durch haben hat wird werden kann können soll mein dein sein ihre unser bitte mir uns euch noch nur schon sehr mehr keine kein habe hast am an um bis gegen ohne schreibe nenne ins',
   fr: "lundi mardi mercredi jeudi vendredi samedi dimanche vient va peut fait sont était deux trois bonjour merci après avant chez sous jour jours ans année voici cela ça contre pour commencez utilisez il y a puis depuis lorsque afin chaque matin goût jour le la les des un une et est sont dans pour pas que qui ne sur avec ce cette ces au aux du en vous nous je il elle ils elles mais ou où donc car plus par comme tout tous être avoir fait quel quelle quels pourquoi comment quand votre vos notre nos mon ma mes son sa ses leur c'est j'ai l'on d'un d'une qu'il n'est très bien aussi s'il moi",
-  es: 'lunes martes miércoles jueves viernes sábado domingo viene va puede hace eran dos tres gracias después antes bajo día año años aquí esto eso contra nadie nunca siempre porque así mejor tiene tienen el la los las un una unos unas y es son en de del que no se por para con como más pero su sus al lo le les este esta estos estas ese esa muy también porque cuando donde dónde qué cómo cuál quién por qué está están ser fue hay yo tú usted nosotros mi mis nuestro ya sin sobre entre hasta desde todo todos cada uno dame escribe hola buenos días',
+  es: 'a usted ustedes lunes martes miércoles jueves viernes sábado domingo viene va puede hace eran dos tres gracias después antes bajo día año años aquí esto eso contra nadie nunca siempre porque así mejor tiene tienen el la los las un una unos unas y es son en de del que no se por para con como más pero su sus al lo le les este esta estos estas ese esa muy también porque cuando donde dónde qué cómo cuál quién por qué está están ser fue hay yo tú usted nosotros mi mis nuestro ya sin sobre entre hasta desde todo todos cada uno dame escribe hola buenos días',
   it: "lunedì martedì mercoledì giovedì venerdì sabato domenica viene va può fa erano due tre dopo prima sotto giorno giorni anno anni ecco questo quello contro nessuno mai sempre così meglio hai hanno ha dalle dagli nei negli il lo la i gli le un uno una e è sono di del della dei delle degli in che non si per con come più ma suo sua al alla alle nel nella questo questa questi queste molto anche perché quando dove cosa chi essere ha hanno ho abbiamo mio mia nostro già senza su tra fra fino da dal dalla ogni scrivi l'ho c'è dell all buongiorno grazie ci cui",
   pt: 'segunda terça quarta quinta sexta sábado domingo vem vai pode faz eram dois três depois antes sob dia ano anos aqui contra ninguém nunca sempre assim melhor tem têm ele ela causadas pela pelo pelos principalmente o a os as um uma uns umas e é são de do da dos das em no na nos nas que não se por para com como mais mas seu sua ao à às este esta isso isto muito também porque quando onde qual quem ser foi há eu você nós meu minha nosso já sem sobre entre até desde todo todos cada pelo pela está estão uma ele ela escreva obrigado olá',
   nl: 'maandag dinsdag woensdag donderdag vrijdag zaterdag zondag komt gaat kan maakt waren twee drie dank hallo na voor onder dag dagen jaar hier tegen niemand nooit altijd zo beter heeft goedemorgen waarmee de het een en is zijn van in op te dat die voor met niet aan er om ook als maar bij naar uit door over dan nog wel hoe wat waarom wie wanneer waar ik jij je u wij we zij hij heeft hebben wordt worden kan kunnen zal zou mijn uw ons onze deze dit geen meer veel schrijf graag',
-  sv: 'måndag tisdag onsdag torsdag fredag lördag söndag kommer går kan gör två tre tack hej efter före dag år här och är det att en ett i på som för med av den inte till om har var från vi jag du han hon de men eller när hur vad varför vem där kan ska skulle så mycket min din vår er mig sig detta dessa också efter under över skriv',
-  da: 'og er det at en et i på som for med af den ikke til om har var fra vi jeg du han hun de men eller når hvordan hvad hvorfor hvem hvor kan skal ville så meget min din vores mig sig dette disse også efter under over skriv',
-  no: 'og er det at en et i på som for med av den ikke til om har var fra vi jeg du han hun de men eller når hvordan hva hvorfor hvem hvor kan skal ville så mye min din vår meg seg dette disse også etter under over skriv',
-  fi: 'ja on ei se että hän mutta kun niin kuin myös olla oli ovat tai jos minä sinä me te he tämä nämä mikä miksi miten missä kuka mitä kanssa sekä voi vain jo ole kirjoita',
-  pl: 'poniedziałek wtorek środa czwartek piątek sobota niedziela dzień dobry dziękuję dwa trzy rok lata tutaj i w na jest nie się z do że to jak o po dla co ale czy od za przez jego jej są był była być tym tego ten ta te które który która dlaczego kiedy gdzie kto mi mnie moja mój proszę bardzo oraz już tylko można napisz',
-  cs: 'a je v na se že to s z do o jak pro ale by jsem jsou byl byla být který která které co proč kdy kde kdo mi mě můj tato tento nebo už také jen při od po za velmi prosím napište',
-  ro: 'și este în nu de la cu pe că un o care pentru din se sunt a fost mai dar sau ce cum de ce când unde cine lui ei meu mea acest această foarte prin după fără scrie vă',
-  hu: 'a az és egy nem hogy is van volt ez azt de meg mint csak már ha vagy miért hogyan mikor hol ki mi én te ő mi ti ők kell lehet nagyon írj kérem szerint között',
-  tr: 've bir bu da de için ile ne çok daha mi mı olarak olan gibi var yok ama ya veya değil neden nasıl kim nerede ben sen biz siz onlar benim bana lütfen kadar sonra her şey en yaz',
-  id: 'dan yang di ke dari ini itu untuk dengan pada adalah tidak akan atau juga saya kamu anda kami kita mereka dia apa mengapa bagaimana kapan siapa bisa dapat lebih oleh karena sudah telah dalam sebagai tolong tulis',
+  sv: 'måndag tisdag onsdag torsdag fredag lördag söndag kommer går kan gör två tre tack hej efter före dag år här och är det att en ett i på som för med av den inte till om har var från vi jag du han hon de men eller när hur vad varför vem där kan ska skulle så mycket min din vår er mig sig detta dessa också efter under över skriv berätta förklara sammanfatta ge nämn vilken vilka vilket kort mening meningar skämt svara våra vårt ditt måste finns blir blev vara varit kanske bara många ingen inga alla hälsning vänliga',
+  da: 'og er det at en et i på som for med af den ikke til om har var fra vi jeg du han hun de men eller når hvordan hvad hvorfor hvem hvor kan skal ville så meget min din vores mig sig dette disse også efter under over skriv fortæl forklar nævn hvilken hvilke sætning svar hilsen bliver blev være været kun mange alle ingen kære tak hjertelig tillykke dage fordi lidt mere end',
+  no: 'og er det at en et i på som for med av den ikke til om har var fra vi jeg du han hun de men eller når hvordan hva hvorfor hvem hvor kan skal ville så mye min din vår meg seg dette disse også etter under over skriv fortell forklar nevn hvilken hvilke setning svar hilsen blir ble være vært bare mange alle ingen kjære takk hjertelig gratulerer dager fordi litt mer enn',
+  fi: 'ja on ei se että hän mutta kun niin kuin myös olla oli ovat tai jos minä sinä me te he tämä nämä mikä miksi miten missä kuka mitä kanssa sekä voi vain jo ole kirjoita kerro selitä tiivistä anna mainitse kuinka paljon lyhyt lyhyesti lause lauseessa asiakkaalle meidän teidän olen olemme voit voitte koska sillä joka jotka kaikki kello hei kiitos kutsu',
+  pl: 'poniedziałek wtorek środa czwartek piątek sobota niedziela dzień dobry dziękuję dwa trzy rok lata tutaj i w na jest nie się z do że to jak o po dla co ale czy od za przez jego jej są był była być tym tego ten ta te które który która dlaczego kiedy gdzie kto mi mnie moja mój proszę bardzo oraz już tylko można napisz opowiedz streść streścić podaj wymień wyjaśnij zrób odpowiedz odpisz ile jaki jaka jakie jakiej krótki krótko krótką krótkie zdanie zdaniu zdaniach dowcip żart jednym dwóch trzech nasz nasza nasze naszej naszego klient klienta klientowi pan pani może będzie więc gdy jeśli także również których ma mam mamy jestem ponieważ albo lub ze we jednak wszystkie każdy nam nas wam dzieci',
+  cs: 'a je v na se že to s z do o jak pro ale by jsem jsou byl byla být který která které co proč kdy kde kdo mi mě můj tato tento nebo už také jen při od po za velmi prosím napište napiš řekni shrň vysvětli uveď vytvoř kolik jaký jaká jaké krátký krátce větě věty větu vtip jedné jednou dvou tří náš naše našeho zákazník zákazníkovi bude budou aby když ještě můžete dobrý den děkuji jsme jste mám máme není',
+  ro: 'și este în nu de la cu pe că un o care pentru din se sunt a fost mai dar sau ce cum de ce când unde cine lui ei meu mea acest această foarte prin după fără scrie vă spune explică rezumă dă câte câți scurt scurtă propoziție frază client clientului bună mulțumim mulțumesc nostru noastră avem aveți va vor fi ora',
+  hu: 'a az és egy nem hogy is van volt ez azt de meg mint csak már ha vagy miért hogyan mikor hol ki mi én te ő mi ti ők kell lehet nagyon írj kérem szerint között mondj magyarázd foglald össze sorolj mennyi melyik röviden rövid mondat mondatban ügyfélnek köszönöm szia kedves mert hanem lesz lenne vannak nincs minden azért ezért',
+  tr: 've bir bu da de için ile ne çok daha mi mı olarak olan gibi var yok ama ya veya değil neden nasıl kim nerede ben sen biz siz onlar benim bana lütfen kadar sonra her şey en yaz anlat açıkla özetle söyle ver kaç hangi kısa cümle cümlede müşteri müşteriye bizim sizin merhaba teşekkürler bize size çünkü olacak oldu bütün tüm yarın cevap',
+  id: 'dan yang di ke dari ini itu untuk dengan pada adalah tidak akan atau juga saya kamu anda kami kita mereka dia apa mengapa bagaimana kapan siapa bisa dapat lebih oleh karena sudah telah dalam sebagai tolong tulis ceritakan jelaskan ringkas sebutkan berapa singkat kalimat pelanggan kepada terima kasih satu dua buatlah',
   vi: 'và là của có không được cho một các với trong này đó để những người tôi bạn chúng ta như khi nào sao gì ở đã sẽ cũng từ',
 }
 
@@ -58,6 +58,11 @@ const SPELLINGS: readonly (readonly [string, RegExp])[] = [
   ['es', /(?:ción|ciones|dad|mente|ado|ada|ar|er|ir|ito|ita|os|as|ando|iendo)$|ll|ñ|ue/],
   ['it', /(?:zione|zioni|mente|tto|tta|tti|are|ere|ire|gli|che|cchi|ità|ella|ello|ato|ata|ano|ono)$|zz|gn|cch/],
   ['pt', /(?:ção|ções|mente|ado|ada|ar|er|ir|inho|inha|os|as|ando|endo|eiro|em)$|lh|nh|ã|õ/],
+  ['pl', /[sc]z|rz|dz$|ść$|ów$|(?:ego|emu|ych|owi|ować)$|sk(?:i|im|iej|ich|iego)$|[ęą]$/],
+  ['cs', /[ěřů]|(?:ství|ování|ého|ému|ých)$/],
+  ['hu', /(?:ság|ség|nak|nek|unk|ünk)$|gy[aáeéoöuü]/],
+  ['ro', /(?:ului|elor|ilor|ție|ează|ești)$/],
+  ['tr', /(?:ları|leri|lık|yor|mek|mak|acak|ecek)$/],
   ['nl', /(?:ij|heid|lijk|en|isch|tje|je)$|aa|oo|ee|uu|ij|oe|ui/],
 ]
 
@@ -114,7 +119,7 @@ export function detectLanguage(words: readonly string[]): DetectedLanguage | und
     if (hits > 0) scores.set(language, (scores.get(language) ?? 0) + Math.min(1.5 + hits * 0.25, 4))
   }
   const ranking = [...scores].sort((a, b) => b[1] - a[1])
-  const [best, second] = ranking
+  const [best] = ranking
   if (!best) return undefined
   const rival = ranking.slice(1).find(([language]) => !NEIGHBOURS[best[0]]?.includes(language))?.[1] ?? 0
   const share = best[1] / sample.length
@@ -122,13 +127,19 @@ export function detectLanguage(words: readonly string[]): DetectedLanguage | und
     language: best[0],
     score: best[1],
     scoreOf: (language) => scores.get(language) ?? 0,
-    isSure:
-      best[1] >= (share >= 0.3 ? 1.5 : 1.8) &&
-      best[1] >= rival * 1.5 &&
-      share >= 0.12 &&
-      (second === undefined || best[1] > second[1]),
+    isSure: best[1] >= (share >= 0.3 ? 1.5 : 1.8) && best[1] >= rival * 1.5 && share >= 0.12,
   }
 }
+
+/** Words of one of two close languages and none of those that only the other has. */
+export function isApart(words: readonly string[], language: string, other: string): boolean {
+  const sample = words.slice(0, MAX_WORDS)
+  const countOnly = (one: string, another: string) =>
+    new Set(sample.filter((word) => INDEX.get(word)?.includes(one) && !INDEX.get(word)?.includes(another))).size
+  return sample.length >= 8 && countOnly(language, other) >= 2 && countOnly(other, language) === 0
+}
+
+export const isFunctionWord = (word: string) => INDEX.has(word)
 
 /** How many different function words of a language are among these words. */
 export function functionWordsIn(words: readonly string[], language: string): number {

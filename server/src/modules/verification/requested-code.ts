@@ -1,14 +1,14 @@
 import { codeOfAnswer } from './code-faults.ts'
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
-import { clip, type ReadText, splitFences } from './text.ts'
+import { clip, cutLinesAt, type ReadText, splitFences } from './text.ts'
 
 const CODE_LANGUAGES: Readonly<Record<string, RegExp>> = {
   python: /\bpython\b/i,
   javascript: /\b(?:javascript|node\.?js|in node|js)\b/i,
   typescript: /\btypescript\b|\.tsx?\b|\bin ts\b/i,
   rust: /\brust\b/i,
-  go: /\b(?:golang|in go\b|a go\b|go (?:function|program|code|struct))/i,
+  go: /\b(?:[Gg]olang\b|(?:[Ii]n|[Aa]|[Tt]o|[Ii]nto|[Uu]sing|[Ww]ith) Go\b|in go\b|[Gg]o (?:function|program|code|struct))/,
   java: /\bjava\b(?!script)/i,
   ruby: /\bruby\b/i,
   php: /\bphp\b/i,
@@ -56,9 +56,16 @@ const TAGS: Readonly<Record<string, string>> = {
 
 /** The code is in the language that the task names, when it names one. */
 export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
-  const requestedLanguages = Object.entries(CODE_LANGUAGES)
-    .filter(([, pattern]) => pattern.test(task.request))
-    .map(([name]) => name)
+  // "Port this Python to Rust" wants Rust.
+  const target = /\b(?:convert|translate|port|rewrite|turn|migrate|change)\b.{1,80}?\b(?:to|into|in)\b(.{2,24})/is.exec(
+    task.request,
+  )?.[1]
+  const namedIn = (text: string) =>
+    Object.entries(CODE_LANGUAGES)
+      .filter(([, pattern]) => pattern.test(text))
+      .map(([name]) => name)
+  const targets = target ? namedIn(`in${target}`) : []
+  const requestedLanguages = targets.length === 1 ? targets : namedIn(task.request)
   const fenced = splitFences(output.raw).blocks
   const bare = fenced.length === 0 ? codeOfAnswer(output) : ''
   const blocks = bare ? [{ language: '', code: bare }] : fenced
@@ -71,7 +78,8 @@ export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
     .filter((tag) => Object.hasOwn(CODE_LANGUAGES, tag))
   if (tags.length === 0) return notApplicable
   return tags.some((tag) => isKin(tag, requestedLanguages[0]!)) ||
-    requestedLanguages[0] === 'sql' ||
+    (requestedLanguages[0] === 'sql' &&
+      blocks.some(({ code }) => /\b(?:select|insert|update|delete|create)\b/i.test(code))) ||
     requestedLanguages[0] === 'html' ||
     (requestedLanguages[0] === 'css' && tags.includes('html'))
     ? passed
@@ -93,26 +101,27 @@ const guessCodeLanguage = (code: string): string | undefined =>
             ? 'sql'
             : undefined
 
+const NOUN =
+  '(?:function|method|class|variable|component|table|script|funktion|klasse|methode|fonction|classe|méthode|función|clase|funzione|função)'
+const NAMED: readonly RegExp[] = [
+  new RegExp(
+    `\\b(?:\\w{1,20}-)?${NOUN}\\s(?:called|named|that is called|with the name|namens|mit dem namen|nommée?|appelée?|llamada|chiamat[ao]|chamada)\\s[\`"'“]?([A-Za-z_]\\w{2,40})`,
+    'i',
+  ),
+  new RegExp(`\\brename (?:the |this |my )?${NOUN}? ?(?:\`?\\w{1,40}\`? )?to [\`"'“]?([A-Za-z_]\\w{2,40})`, 'i'),
+  // "Call it parse_row": a name as code has it.
+  /\b(?:[Cc]all|[Nn]ame) (?:it|the (?:function|method|class|component|script)) [`"'“]?((?=[a-z]{0,30}[A-Z_]|[A-Z][a-z]{1,30}[A-Z])[A-Za-z]\w{2,40}|(?<=`)\w{3,40}(?=`))/,
+  // "A function `isLeap`", "a function count_vowels(text)": a name in marks, or one of two words and its arguments.
+  new RegExp(`\\b${NOUN}\\s\`([A-Za-z_]\\w{2,40})(?:\\([^\`\\n]{0,80})?\``, 'i'),
+  /\b(?:[Ff]unction|[Mm]ethod|[Ww]rite|[Ii]mplement|[Cc]reate)\s`?([a-z]{1,20}(?:_[a-z\d]{1,20}|[A-Z][a-z\d]{1,20}){1,4})\(/,
+]
+
 /** The function or class that the task gives a name is in the code under that name. */
 export function checkNamed(task: ReadTask, output: ReadText): Finding {
-  const name =
-    /\b(?:function|method|class|variable|component|table|script)\s(?:called|named|that is called)\s[`"'“]?([A-Za-z_]\w{2,40})/i.exec(
-      task.request,
-    )?.[1] ??
-    /\brename (?:the |this |my )?(?:function|method|class|variable|component|table|script)? ?(?:`?\w{1,40}`? )?to [`"'“]?([A-Za-z_]\w{2,40})/i.exec(
-      task.request,
-    )?.[1] ??
-    // "Call it parse_row", "a function `slugify`": a name as code has it.
-    /\b(?:[Cc]all|[Nn]ame) (?:it|the (?:function|method|class|component|script)) [`"'“]?((?=[a-z]{0,30}[A-Z_]|[A-Z][a-z]{1,30}[A-Z])[A-Za-z]\w{2,40}|(?<=`)\w{3,40}(?=`))/.exec(
-      task.request,
-    )?.[1] ??
-    /\b[Aa]n? (?:[\w#+]{1,12} ){0,2}(?:function|method|class|component) `([A-Za-z_]\w{2,40})(?:\([^`\n]{0,80})?`/.exec(
-      task.request,
-    )?.[1] ??
-    // "A function count_vowels(text)": a name of two words and its arguments.
-    /\b(?:function|method)\s`?([a-z]{1,20}(?:_[a-z\d]{1,20}|[A-Z][a-z\d]{1,20}){1,4})\(/.exec(task.request)?.[1]
-  const { blocks } = splitFences(output.raw)
-  if (!name || (blocks.length === 0 && !/^\s{0,8}(?:def|function|class|const|public|func|fn) /.test(output.raw)))
-    return notApplicable
-  return output.raw.includes(name) ? passed : failed(`There is nothing named ${clip(name, 30)} in it.`)
+  const name = NAMED.map((pattern) => pattern.exec(task.request)?.[1]).find(Boolean)
+  const code = codeOfAnswer(output)
+  if (!name || !code) return notApplicable
+  return new RegExp(`(?<![A-Za-z\\d])${name}(?![A-Za-z\\d])`).test(cutLinesAt(code, '//'))
+    ? passed
+    : failed(`There is nothing named ${clip(name, 30)} in it.`)
 }

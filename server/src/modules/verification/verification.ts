@@ -3,18 +3,20 @@ import { isStorableText } from '../../platform/storable-text.ts'
 import { checkAnswered } from './answered.ts'
 import { checkAskedFor } from './asked-for.ts'
 import { checkClaims } from './claims.ts'
-import { blocksToParse, type CodeBlock, checkCode, checkCodeRequest } from './code.ts'
+import { blocksToParse, type CodeBlock, checkCode } from './code.ts'
 import { checkComplete } from './complete.ts'
 import { checkFactsUsed } from './facts-used.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { checkGrounded } from './grounded.ts'
+import { withoutDemands } from './injected.ts'
 import { askJudge, type JudgeOpinion } from './judge.ts'
 import type { AskJudge } from './judge-port.ts'
 import { CHECK_NAMES, type CheckName, rulesOf } from './lane-checks.ts'
 import { checkLanguage } from './language.ts'
+import { checkCodeRequest } from './requested-rows.ts'
 import { checkSafe } from './safe.ts'
 import { checkSubject } from './subject.ts'
-import { readTask } from './task.ts'
+import { type ReadTask, readTask } from './task.ts'
 import { checkResult } from './task-results.ts'
 import { readText } from './text.ts'
 import { withTextCache } from './text-cache.ts'
@@ -124,7 +126,7 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
       : notApplicable,
     language: readsProse ? checkLanguage(task, output) : notApplicable,
     on_task: readsProse && !isLong ? checkSubject(task, output) : notApplicable,
-    asked_for: isLong ? notApplicable : combine([checkAskedFor(task, output), checkCodeRequest(task, output)]),
+    asked_for: isLong ? notApplicable : combine([checkAskedFor(wishOf(task), output), checkCodeRequest(task, output)]),
     grounded: isLong ? notApplicable : checkGrounded(task, output),
     facts_used: isLong ? notApplicable : checkFactsUsed(task, output),
     recomputed: isLong ? notApplicable : combine([checkClaims(task, output), checkCode(task, output)]),
@@ -133,6 +135,12 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
     reexecution_equal: notApplicable,
   }
   return { findings, blocks: isLong ? [] : blocksToParse(task, output) }
+}
+
+/** The task as its caller means it. */
+function wishOf(task: ReadTask): ReadTask {
+  const text = task.is.translation ? task.full.raw : withoutDemands(task.full.raw)
+  return text === task.full.raw ? task : readTask(task.agentId, text, task.context)
 }
 
 /** Of a long text the beginning and the end. */
