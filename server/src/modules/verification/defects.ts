@@ -256,7 +256,7 @@ function splitsAtSpaces({ code }: Mending): boolean {
     (match) => match[1] ?? match[2]!,
   )
   const bare = code.replaceAll(
-    /"[^"\n]{0,120}"|'[^'\n]{0,120}'|\[\[[^\]\n]{0,120}\]\]|\b\w{1,30}=\$\{?\w{1,30}\}?/g,
+    /"[^"\n]{0,120}"|'[^'\n]{0,120}'|\[\[[^[\]\n]{0,120}\]\]|\b\w{1,30}=\$\{?\w{1,30}\}?/g,
     ' ',
   )
   return (
