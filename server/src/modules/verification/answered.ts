@@ -33,7 +33,7 @@ const PROMISES =
 const OPEN_FORM =
   /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|spruch|motto|eslogan|lema|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
 /** The score of the model over which a text counts as a refusal. */
-const DECLINES = 1.2
+const DECLINES = 1.4
 /** What rewords a text, is short on purpose or is sent to somebody may decline something by order. */
 const DECLINES_IN_FORM = 2.3
 const DECLINES_IN_LETTER = 2.6
