@@ -163,6 +163,8 @@ const FILLER =
 function findQuestionBack(task: ReadTask, output: ReadText): Finding {
   if (task.isVague || task.lacksMaterial || task.is.questions || task.is.translation || output.raw.length > SHORT)
     return passed
+  // A question that was to be reworded stays one.
+  if (EDITS.test(task.request)) return passed
   // Who answers a customer may ask them for something.
   if (task.agentId.startsWith('support') && (GREETING.test(output.raw) || sentencesOf(output.raw).length > 3))
     return passed

@@ -54,5 +54,8 @@ const hasFilledTemplate = (code: string): boolean =>
     ([, tag, inner]) =>
       !tag &&
       QUERY.test(inner!) &&
-      [...inner!.matchAll(/\$\{\s?([A-Za-z_][\w.]{0,40})/g)].some(([, name]) => !STRUCTURE.test(name!)),
+      [...inner!.matchAll(/(\b(?:order|group)\s{1,4}by\s{1,4})?\$\{\s?([A-Za-z_][\w.]{0,40})/gi)].some(
+        // A column cannot be a parameter: a plain variable in its place was looked up in a list.
+        ([, by, name]) => !STRUCTURE.test(name!) && !(by && !name!.includes('.')),
+      ),
   )

@@ -92,7 +92,9 @@ function checkDayCount(task: ReadTask, answer: Answer): Finding {
     )
   )
     return notApplicable
-  const dates = datesOf(task.request)
+  const named = datesOf(task.request)
+  const isSameDay = (a: CalendarDate, b: CalendarDate) => a.day === b.day && a.month === b.month
+  const dates = named.filter((date, index) => named.findIndex((other) => isSameDay(date, other)) === index)
   if (dates.length !== 2 || KIND_OF_DAY.test(task.request)) return notApplicable
   const [first, second] = dates as [CalendarDate, CalendarDate]
   // "until 25 December if today is 3 November"

@@ -40,7 +40,9 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     return passed
   if (/^(?:\d{1,2}[.)]|[-*•–])$/.test(lastLine) && output.lines.length >= 3) return failed('Its last item is empty.')
   const body = trimMarks(lastLine)
-  if (/[\p{L}\p{N}],$/u.test(body) && body.split(' ').length > 2) return failed('It ends with a comma.')
+  const isCutRow =
+    /(?:,[^,\n]{0,80}){2},$/.test(body) && !output.lines.slice(0, -1).some((line) => line.trim().endsWith(','))
+  if (/[\p{L}\p{N}],$/u.test(body) && (body.split(' ').length > 2 || isCutRow)) return failed('It ends with a comma.')
   if (/[([{–—:−+=×&/-]$/.test(body) && output.words.length > 5)
     return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
       ? passed
@@ -63,6 +65,8 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
     !isVerse &&
     words.length >= least &&
     OPEN_ENDED.has(last) &&
+    // "i, e, a, e" lists letters.
+    !words.every(({ length }) => length === 1) &&
     /^[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
   )
     return isSingleLine(task, output)

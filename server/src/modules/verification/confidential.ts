@@ -115,7 +115,7 @@ function forbiddenNoun(task: ReadTask, output: ReadText): Finding {
 }
 
 const PROHIBITS =
-  /\b(?:never|do not|don't|must not|may not|should not|not|nicht|ne pas|no|não|non) (?:to )?(?:be )?(?:ever )?(?:show|shown|given (?:out|to)|give (?:out|it|them|this)|share|shared|tell|told|reveal|revealed|mention|mentioned|disclose|disclosed|pass(?:ed)? (?:it |this |them )?on|publish|published|communicate|quote|weitergeben|weitersagen|nennen|zeigen|verraten|erwähnen|divulguer|communiquer|compartir|mostrar|revelar|delen|doorgeven)\b|\b(?:internal|staff|team) (?:only|use only)\b|\bnot for (?:the )?(?:customers?|clients?|guests?|public|sharing)\b|\bkeep (?:\w{1,12} ){0,3}?(?:secret|private|confidential|quiet|to yourself|under wraps)\b|\(confidential\)/i
+  /\b(?:never|do not|don't|must not|may not|should not|not|nicht|niemals|nie|ne pas|ne jamais|jamais|no|nunca|não|non|mai|nooit|nigdy nie|nie) (?:to )?(?:be )?(?:ever )?(?:show|shown|given (?:out|to)|give (?:out|it|them|this)|share|shared|tell|told|reveal|revealed|mention|mentioned|disclose|disclosed|pass(?:ed)? (?:it |this |them )?on|publish|published|communicate|quote|weitergeben|weitersagen|herausgeben|rausgeben|mitteilen|nennen|zeigen|verraten|erwähnen|divulguer|communiquer|donner|révéler|compartir|dar|decir|facilitar|mostrar|revelar|divulgar|compartilhar|comunicare|condividere|rivelare|delen|doorgeven|ujawnia\u0107|podawa\u0107)\b|\b(?:internal|staff|team) (?:only|use only)\b|\bnot for (?:the )?(?:customers?|clients?|guests?|public|sharing)\b|\bkeep (?:\w{1,12} ){0,3}?(?:secret|private|confidential|quiet|to yourself|under wraps)\b|\(confidential\)/i
 
 /** A label in front of what is not for everybody: "Confidential: …", "For staff only: …". */
 const LABELLED =

@@ -1,5 +1,5 @@
 import { MONTH_NAMES, WEEKDAY_NAMES } from './day-names.ts'
-import { type Finding, failed, notApplicable } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable } from './finding.ts'
 import { readNumbers } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf, wordsOf } from './text.ts'
@@ -46,7 +46,7 @@ export function checkExchangedNames(task: ReadTask, output: ReadText, source: st
   if (task.is.creative || task.code) return notApplicable
   const sourceValues = bindingsOf(source, /[.;\n,"“”]/)
   const written = sourceValues.length === 0 ? [] : bindingsOf(output.raw, /[.;\n]/)
-  const conflict = written.find(({ name, noun, value }) => {
+  const conflicts = written.filter(({ name, noun, value }) => {
     const own = sourceValues.filter((binding) => binding.name === name && binding.noun === noun)
     const others = sourceValues.filter((binding) => binding.name !== name && binding.noun === noun)
     return (
@@ -55,8 +55,9 @@ export function checkExchangedNames(task: ReadTask, output: ReadText, source: st
       others.some((binding) => binding.value === value)
     )
   })
-  if (conflict || hasExchangedFigures(source, output.raw))
-    return failed('A figure stands with another name than in the text given.')
+  const fault = failed('A figure stands with another name than in the text given.')
+  if (new Set(conflicts.map(({ name }) => name)).size > 1 || hasExchangedFigures(source, output.raw)) return fault
+  if (conflicts.length > 0) return doubt(fault)
   if (task.language?.language !== 'en') return notApplicable
   return findSwap(actionsOf(source), actionsOf(output.raw))
     ? failed('What one does in the text given, another does in the answer.')

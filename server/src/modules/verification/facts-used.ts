@@ -51,10 +51,10 @@ export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
 /** Of the rules that a task gives, an answer needs those that fit its case only. */
 const withoutRules = (text: string) =>
   text
-    .split('\n')
+    .split(/\n|(?<=[.!?])\s/)
     .filter(
       (line) =>
-        !/^\W{0,4}(?:our )?(?:\w{1,16} )?(?:polic(?:y|ies)|rules?|terms|guidelines|faq|regeln?|conditions)\b[^:\n]{0,30}:/i.test(
+        !/^\W{0,4}(?:our )?(?:\w{1,16} )?(?:polic(?:y|ies)|rules?|terms|guidelines|faq|regeln?|règles?|reglas?|regol[ae]|regras?|zasad[ay]|conditions)\b[^:\n]{0,30}:/i.test(
           line,
         ),
     )

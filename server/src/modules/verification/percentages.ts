@@ -25,7 +25,8 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     /\bpercent|%|\bgrowth rate|\b(?:growth|change|increase|drop|decline|decrease|rise)\?|\bprozent|\bhow (?:big|much|large|strong)|\bby how|\bpourcent|\bporcentaje|\bpor ciento/i.test(
       request,
     )
-  if (change && asksChange) {
+  // "From 4 % to 7 %" are points, and a summary tells of a change without asking for it.
+  if (change && asksChange && !change[0].includes('%') && !task.is.summary) {
     const from = readNumbers(change[1] ?? change[3]!)[0]!.values
     const to = readNumbers(change[2] ?? change[4]!)[0]!.values
     const expected = from.flatMap((a) => to.map((b) => (100 * (b - a)) / a))

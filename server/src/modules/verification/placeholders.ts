@@ -12,7 +12,14 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
   const prose = withoutCode(text)
   if (/\blorem ipsum\b/i.test(output.raw) && !/\blorem\b/i.test(task.full.raw))
     return failed('It contains filler text.')
-  for (const { code } of blocks) {
+  // Code without a fence around it is code all the same.
+  const isBare =
+    blocks.length === 0 &&
+    task.agentId.startsWith('coder') &&
+    /^(?:def|async def|function|class|import|from|const|let|var|public|func|fn|package|using|#!\/)\b/.test(
+      output.raw.trim(),
+    )
+  for (const { code } of isBare ? [{ code: output.raw }] : blocks) {
     const fault = findCodePlaceholder(code, task)
     if (fault) return failed(fault)
   }
@@ -62,6 +69,8 @@ function findSlots(prose: string): string[] {
   )) {
     const inner = match[1] ?? match[2] ?? match[3] ?? match[4]
     if (slots.length >= 50) break
+    // `[p.number for p in ports]` is code.
+    if (match[1] !== undefined && /\w\.\w|\bfor\b.{1,40}\bin\b/.test(match[1])) continue
     // A tag that is closed again is one of XML.
     if (match[3] !== undefined && prose.includes(`</${match[3]}>`)) continue
     // "[calc] %" and "$[amount]" stand where a figure belongs.
@@ -109,6 +118,7 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
   // "// ... loop over the points": a part that was left out, where the task gives no code that it could stand for.
   const isElision = (line: string) =>
     /^(?:#|\/\/|--|\/\*|<!--) ?(?:\.{3}|…) ?\(?\p{L}/u.test(line) ||
+    /^(?:#|\/\/|--|\/\*) ?[<[{]{1,2}\p{L}[^<>[\]{}\n]{2,60} [^<>[\]{}\n]{2,60}[>\]}]{1,2}$/u.test(line) ||
     /^(?:#|\/\/|--|\/\*|<!--) ?(?:todo|fixme)\b.{0,20}\b(?:implement|write|add|fill|complete|finish|handle|code)/i.test(
       line,
     )

@@ -97,7 +97,7 @@ export const isTableRow = (line: string) => line.startsWith('|') || (line.match(
 export function checkTable(task: ReadTask, output: ReadText): Finding {
   const request = readRequest(task)
   const wants =
-    /\b(?:in|as|into|make|give|show|create|build|with) (?:me )?(?:an? )?(?:\w{1,20} ){0,2}table\b(?! of contents)|^(?:\w{1,12} )?table (?:with|of|only|please)|\btable only\b|\btable,|\bals tabelle\b|\bin einer tabelle\b|\b(?:en|dans un|sous forme de) tableau\b|\b(?:en|una) tabla\b|\b(?:in|una) tabella\b|\b(?:em|numa) tabela\b/.test(
+    /\b(?:in|as|into|make|give|show|create|build|with) (?:me )?(?:an? )?(?:\w{1,20} ){0,2}table\b(?! of contents)|^(?:\w{1,12} )?table (?:with|of|only|please)|\btable only\b|(?<!\b(?:the|this|that|our|my|your|each|every) )\btable, (?:please|pls|no|with|columns?|markdown|only|sorted)\b|\bals tabelle\b|\bin einer tabelle\b|\b(?:en|dans un|sous forme de) tableau\b|\b(?:en|una) tabla\b|\b(?:in|una) tabella\b|\b(?:em|numa) tabela\b/.test(
       request,
     )
   if (

@@ -47,6 +47,9 @@ const UNITS: readonly (readonly [string, RegExp])[] = [
 
 type Measure = { unit: string; number: TextNumber }
 
+/** "-30 %" in a list is "30 % off" in a sentence. */
+const isSame = ({ number }: Measure, value: number) => number.values.some((own) => Math.abs(own) === Math.abs(value))
+
 const measuresOf = (text: string): Measure[] =>
   readNumbers(text, { words: true }).flatMap((number) => {
     const unit = UNITS.find(([, pattern]) => pattern.test(text.slice(number.end, number.end + 20)))?.[0]
@@ -66,8 +69,8 @@ export function checkOnlyFigure(task: ReadTask, output: ReadText, source: string
     const [own, ...others] = given.filter((measure) => measure.unit === unit)
     const [claimed, ...claims] = written.filter((measure) => measure.unit === unit)
     if (!own || others.length > 0 || !claimed || claims.length > 0) continue
-    const isKept = numbers.some(({ values }) => values.some((value) => own.number.values.includes(value)))
-    const isElsewhere = all.some(({ values }) => values.some((value) => claimed.number.values.includes(value)))
+    const isKept = numbers.some(({ values }) => values.some((value) => isSame(own, value)))
+    const isElsewhere = all.some(({ values }) => values.some((value) => isSame(claimed, value)))
     if (!isKept && !isElsewhere && !isDerived(claimed.number, all))
       return failed(`${clip(claimed.number.text, 20)} stands where the text given has ${clip(own.number.text, 20)}.`)
   }

@@ -100,6 +100,13 @@ const OTHER_TOTAL =
 const OF_SOME =
   /\b(?:mean|average|avg|sum|total|median) (?:of|for|over|on) (?:the |all |our )?(?!(?:last|all|following|above|below|given|these|those|five|six|seven|four|three|two|ten) )\p{L}{3,14} (?:days|weeks|months|ones|people|items|rows|entries|teams|shops|products|values|nights|orders|customers)\b/iu
 
+/** "Of those who worked", "of the ones that sold": which of them is not read. */
+const OF_THOSE =
+  /\b(?:those|the ones|people|everyone|staff|members|players|days|items|shops) (?:who|that|which|with|without)\b/i
+/** "Setter A: 14 routes, avg rating 4.1. Setter B: 6 routes, avg rating 4.6": the mean of means is another one. */
+const GIVES_MEANS =
+  /\b(?:avg|average|mean|ø)\b[^.,;:\n\d]{0,20}[ :=]\d[^\n]{0,200}?\b(?:avg|average|mean|ø)\b[^.,;:\n\d]{0,20}[ :=]\d/i
+
 export function checkStatistics(task: ReadTask, answer: Answer): Finding {
   const isJsonTask = /^\s{0,8}[{[]/.test(task.full.raw)
   const request = withoutRounding(isJsonTask ? task.full.raw : task.request).replaceAll(LABELLED, ' ')
@@ -113,11 +120,13 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     WEIGHTED.test(task.full.raw) ||
     hasRate(task.full.raw) ||
     OF_SOME.test(task.full.raw) ||
+    OF_THOSE.test(task.full.raw) ||
+    GIVES_MEANS.test(task.full.raw) ||
     /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per [a-z]{2,14}|new (?:total|sum|average|mean)|if [^.?!\n]{1,40} (?:rises?|falls?|drops?|increases?|decreases?|goes|doubles?)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|half|double|twice|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
     OTHER_TOTAL.test(task.full.raw) ||
-    (isJsonTask && /\bothers?\b/i.test(task.full.raw)) ||
+    (isJsonTask && /\bothers?\b|\bper \p{L}/iu.test(task.full.raw)) ||
     task.is.creative ||
     /\bwhat (?:does|do|did|would)\b.{0,200}\bmean\b/i.test(task.request)
   )

@@ -54,7 +54,8 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (!mayBeAnything && score > threshold) {
     const fault = failed('It is about something else, or of another kind than was asked for.')
     const isSure = score > threshold + MARGIN && output.words.length >= LEAST_WORDS
-    return isOpen || task.targetLanguage || task.is.translation || !isSure ? doubt(fault) : fault
+    const mayDecide = isSure && !isOpen && !task.targetLanguage && !task.is.translation && !hasOwnLabels(task, output)
+    return mayDecide ? fault : doubt(fault)
   }
   if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
     return features.shared_count! > 0 ? passed : notApplicable
@@ -71,6 +72,12 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
     features.subject_words! >= 5
   return isFar ? failed('It is about another subject.') : notApplicable
 }
+
+/** Two lines and more have labels of the task: "For: …", "Against: …". */
+const hasOwnLabels = (task: ReadTask, output: ReadText) =>
+  output.lines.filter((line) =>
+    task.full.words.includes(/^\W{0,4}(\p{L}{2,20})\W{0,3}:/u.exec(line)?.[1]?.toLowerCase() ?? ''),
+  ).length >= 2
 
 /** What somebody writes for an occasion, and words of which one has to be in it. */
 const OCCASIONS: readonly (readonly [asked: RegExp, said: RegExp])[] = [

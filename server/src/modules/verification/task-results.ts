@@ -77,7 +77,7 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
     const isCalculation =
       expression &&
       (/[*×÷^+]|\s[-−/]\s|\d\/\d/.test(expression.text) || /^\s*\d+\s?-\s?\d+\s*[=?]?\s*$/.test(text)) &&
-      !/[-+−] ?\d[\d.,]{0,9} ?%|\d\s?\/\s?[\d.,]+\s?\/|\d{1,2}\/\d{1,2}\/\d{2,4}|\d{4}-\d{2}|\d\s?[-–]\s?\d+\s?(?:words|day|week|month|hour|minute|people|euro|%)|24\/7/.test(
+      !/[-+−] ?\d[\d.,]{0,9} ?%|\d\s?\/\s?[\d.,]+\s?\/|\d{1,2}\/\d{1,2}\/\d{2,4}|\d{4}-\d{2}|\d{1,2}:\d{2}\b|\d\s?[-–]\s?\d+\s?(?:words|day|week|month|hour|minute|people|euro|%)|24\/7/.test(
         text,
       )
     if (
