@@ -24,6 +24,7 @@ import { createPruning } from './app/retention.ts'
 import { createSignedPayerFinder } from './app/signed-payer.ts'
 import { openTracing, traceRun } from './app/tracing.ts'
 import { openVerification } from './app/verification.ts'
+import { warmUp } from './app/warm-up.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
 import { approvedRunsDue } from './modules/governance/due-work.ts'
@@ -555,6 +556,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       brokerage,
       memory,
       benchmark,
+      warmUp: () => warmUp({ chooseLane: (task) => routing.routeRun(task, undefined), mode: runDeps.lane.mode }),
       measurements,
       ledger,
       escrow,

@@ -24,6 +24,8 @@ export async function serve(config: Config) {
     await service.close()
     throw describeTakenPort(error, config)
   })
+  // A failure would be one of reading the suite, which the benchmark reports.
+  void service.warmUp().catch(() => undefined)
   if (supervised) return supervised.announceReady(address)
   const isDevelopment = service.chain.dev && config.NODE_ENV !== 'production'
   const payer = isDevelopment ? await fundDevelopmentPayer(service) : undefined
