@@ -13,7 +13,7 @@ type PayeeName = {
 
 const SCHEME = /^(?:(?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2,}|[/\\]{2,})/
 /** Base58 with capitals, small letters and digits, as the addresses of networks that are not EVM. */
-const BASE58_ADDRESS = /^(?=.*[1-9])(?=.*[A-Z])(?=.*[a-z])[1-9A-HJ-NP-Za-km-z]{32,44}$/
+const BASE58_ADDRESS = /^(?=.{32,44}$)(?=.*[1-9])(?=.*[A-Z])(?=.*[a-z])[1-9A-HJ-NP-Za-km-z]+$/
 
 /** Full-width letters and the ideographic full stop are other ways to write the plain ones. */
 const toPlainText = (name: string) => name.normalize('NFKC').replaceAll('\u3002', '.').trim()
