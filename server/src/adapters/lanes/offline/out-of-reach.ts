@@ -27,7 +27,7 @@ export function findOutOfReach(task: string): OutOfReach | undefined {
 const shorten = (task: string) =>
   task.length <= 2 * MAX_PART_CHARACTERS
     ? task
-    : `${task.slice(0, MAX_PART_CHARACTERS)}${task.slice(-MAX_PART_CHARACTERS)}`
+    : `${task.slice(0, MAX_PART_CHARACTERS)}\n${task.slice(-MAX_PART_CHARACTERS)}`
 
 function readRequest(task: string): OutOfReach | undefined {
   const brief = readBrief(task)
