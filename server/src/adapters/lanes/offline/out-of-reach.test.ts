@@ -125,3 +125,15 @@ test('a text too hard to read within its budget is attempted, not refused', () =
   for (const part of ['translate ', 'translate this into ', 'draw a ', '翻译成', '"', '. '])
     expect(() => findOutOfReach(part.repeat(4_000))).not.toThrow()
 })
+
+describe('of a long task', () => {
+  const text = 'The office is closed on Monday. '.repeat(1_000)
+  test.each([
+    ['a request at the beginning is read', `Translate this into French: ${text}`, 'translation'],
+    ['a request at the end is read', `${text}\n\nTranslate the above into French.`, 'translation'],
+    ['what is between them is material', `Count the words.\n\n${text}Translate it.${text}`, undefined],
+    ['one sign is no request', '.'.repeat(32_000), undefined],
+  ])('%s', (_, task, expected) => {
+    expect(findOutOfReach(task)).toBe(expected)
+  })
+})
