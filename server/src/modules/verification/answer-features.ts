@@ -19,7 +19,7 @@ const WANTS_CODE =
 const EXPLAINS =
   /^\W{0,4}(?:(?:please|can you|could you|hi|hey|hello)[,:]? ){0,2}(?:explain|what|what's|which|where|why|how|review|describe|name|when|does|do|is|are|can|should|find|spot|undo)\b|\?|\b(?:explain|difference|big-o|review|why)\b/i
 const WANTS_PROSE =
-  /\b(?:commit message|changelog|release notes?|readme|documentation|docs|docstring|pull request|pr (?:title|description|text)|e-?mail|message to|error message|ticket|summary|user story|names? for|plan|advice|translate)\b/i
+  /\b(?:commit message|changelog|release notes?|readme|documentation|docs|docstring|pull request|pr (?:title|description|text)|e-?mail|message to|error message|ticket|summary|user story|names? for|plan|advice|translate|(?<!type )hints?|plain (?:words|english|language)|in words|(?:no|without(?: any)?|(?:don't|do not|don’t) (?:give|show|write|send|post|want|need)(?: me)?(?: the| any)?) code)\b/i
 const WRITES_CODE =
   /\b(?:write|create|implement|build|make|generate|code|script|function|query|regex|tests?|rule|dockerfile|class|component|one-?liner|snippet|program|add|convert|refactor)\b/i
 const CODE_MARKS = /[{}();=<>[\]`$|\\]|=>|::/g

@@ -1,11 +1,11 @@
 import { answerFeatures } from './answer-features.ts'
 import { canDecline, scoreDeclining } from './answer-model.ts'
 import { findFiller } from './filler.ts'
-import { combine, type Finding, failed, passed } from './finding.ts'
+import { combine, doubt, type Finding, failed, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import { findPlaceholders } from './placeholders.ts'
 import type { ReadTask } from './task.ts'
-import { plainText, type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
+import { plainText, quotedPassages, type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
 
 /** Is there an answer at all? A refusal, a question back, an echo of the task and an unfilled template are none. */
 export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
@@ -17,6 +17,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findFiller(task, output),
     findAnnouncement(task, output),
     findOffer(task, output),
+    findPromise(task, output),
     findMissingFigure(task, output),
     findShortTranslation(task, output),
     findTalkOfTranslation(task, output),
@@ -42,6 +43,14 @@ const SHORT = 650
 
 const YES_OR_NO = /^(?:yes|no|yep|correct|right|ja|nein|oui|non|sí|sì|sim|não)\b[,.!:;]/i
 
+/** "I'd love to help, but …" */
+const WOULD_HELP_BUT =
+  /(?:^|[.!?] )i(?:'d| would) (?:love|like|be (?:happy|glad|delighted)) to (?:help|assist|oblige|do (?:that|this|so))(?: you| with (?:this|that|it))?,? but\b/i
+
+/** "Our information doesn't say …", and then what it does say. */
+const ABSENT =
+  /\b(?:information|faq|sheet|notes?|text|data|list|page|menu|policy|document|report|source|manual|contract|leaflet)\b.{0,30}\b(?:doesn't|does not|don't|do not|says? nothing|has nothing|nothing)\b/i
+
 /** Who refuses speaks as the assistant and of its own abilities. */
 const AS_ASSISTANT =
   /\bas an? (?:ai|artificial intelligence|language model|large language model|virtual assistant)\b|\bi(?:'m| am) (?:just |only )?an? (?:ai|language model|large language model|virtual assistant)\b|\b(?:als|bin) (?:eine?\s)?(?:ki|künstliche intelligenz|sprachmodell|ki-(?:modell|assistent\w{0,2}))\b|en tant qu['’ ](?:ia|intelligence artificielle|assistant)|\bcomo (?:una? )?(?:ia|inteligencia artificial|modelo de lenguaje)|\bcomo (?:uma? )?(?:ia|inteligência artificial|modelo de linguagem)|\bcome (?:una? )?(?:ia|intelligenza artificiale|modello linguistico)|\bals (?:een )?(?:ai|taalmodel)|я (?:искусственный интеллект|языковая модель)|作为(?:一个|一名)?(?:ai|人工智能|语言模型)|(?:ai|言語モデル)として/i
@@ -54,7 +63,7 @@ const SORRY =
 
 /** What a helper would do and refuses to do. */
 const WORK =
-  /\b(?:help|assist|provide|analy[sz]e|write|create|generate|produce|make|making|tell|answer|do|comply|fulfil|fulfill|speculate|give|complete|translate|translations?|draft|discuss|process|compute|calculate|engage|perform|review|read|open|see|view|access|determine|predict|forecast|recommend|advise|offer (?:advice|an opinion|opinions|legal|medical|financial)|summari[sz]e|roast|joke|code|this request|that request|with that|with this|such|personal|real-time|übersetz\w{0,6}|helfen|schreiben|erstellen|beantworten|aider|traduire|rédiger|répondre|ayudar|traducir|escribir|responder|proporcionar|aiutar\w{0,2}|tradurre|scrivere|rispondere|ajudar|traduzir|escrever|helpen|vertalen|schrijven|hjälpa|hjelpe|hjælpe|pomóc|помочь)/iu
+  /\b(?:help|assist|provide|analy[sz]e|write|create|generate|produce|make|making|tell|answer|do|comply|fulfil|fulfill|speculate|give|complete|translate|translations?|draft|discuss|process|compute|calculate|engage|perform|review|read|open|see|view|access|determine|predict|forecast|recommend|advise|offer (?:advice|an opinion|opinions|legal|medical|financial)|summari[sz]e|roast|joke|code|this request|that request|with that|with this|such|personal|real-time|übersetz\w{0,6}|helfen|schreiben|erstellen|beantworten|aider|traduire|rédiger|répondre|ayudar|traducir|escribir|responder|proporcionar|aiutar\w{0,2}|tradurre|scrivere|rispondere|ajudar|traduzir|escrever|helpen|vertalen|schrijven|hjälpa|hjelpe|hjælpe|pomóc|помочь)(?:s|d|ed|ing)?(?!\p{L})/iu
 
 const GREETING =
   /^[\s*_#]*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|to whom|thank you|thanks|subject|betreff|hallo|liebe\w?|sehr geehrte\w?|guten (?:tag|morgen)|bonjour|chère?s?|madame|monsieur|objet|hola|estimad\w{1,2}|querid\w{1,2}|buen[oa]s|ciao|gentile|buongiorno|salve|oggetto|olá|prezad\w|car[oa]|beste|geachte|hej|kære|tere|witam|szanown\w|bună|merhaba|sayın|здравствуйте|уважаем\w{1,2}|您好|こんにちは)\b/iu
@@ -64,7 +73,7 @@ const IMPERSONAL =
   /\b(?:it(?:'s| is| would be) (?:not possible|impossible|inappropriate|difficult|hard|not appropriate)(?: for me)? to|impossible to (?:say|tell|determine|answer|calculate|know)|(?:more|further|additional) (?:data|information|details?|context)(?: (?:is|are|would be))? (?:needed|required|necessary)|not enough (?:data|information|context|details?)|insufficient (?:data|information|context|details?)|without (?:more|further|additional|the|any) (?:data|information|details?|context|full)|cannot be (?:determined|calculated|computed|answered|completed|fulfilled|processed|done|provided)|can't be (?:determined|answered|done)|unable to (?:help|assist|comply|process|complete|provide|answer|generate|fulfil|fulfill|create|write|perform|determine)|(?:this|that|your) (?:request|task|question|topic|message) (?:is|falls|goes|violates|cannot|can't|has been|was|may)\s?(?:outside|beyond|against|not|be|blocked|rejected|declined|flagged)?|outside (?:of )?(?:my|the) (?:scope|area|expertise|capabilities)|against (?:my|our|the) (?:guidelines|policy|policies|rules|terms)|content (?:policy|guidelines)|(?:my|our) (?:guidelines|policies|policy|rules|programming) (?:prevent|prohibit|do not|don't)|access denied|request (?:denied|declined|rejected|refused)|no comment|i(?:'ll| will| shall| must| have to| need to)? (?:respectfully )?(?:pass|decline|refuse|abstain)|(?:please|you should|you may want to|better|best to|i'd|i would|i) (?:\w{1,10} ){0,3}(?:consult|contact|ask|see|speak to|talk to|reach out to) (?:an?|your|the|our) (?:\w{1,14} ){0,2}(?:professional|expert|specialist|lawyer|attorney|doctor|accountant|advisor|adviser|developer|consultant|astronomer|support|translator|analyst|comedian|librarian|teacher|agent|physician|engineer)|seek professional|i (?:do not|don't) (?:write|do|make|provide|offer|give|answer|translate|produce|perform|create|generate|tell|handle|have opinions|have an opinion|discuss|know)\b|not (?:something|a task|a topic) i(?:'m| am| can| will| do)?|can't (?:do|help|assist|write|tell|answer|provide)|cannot (?:do|help|assist|write|tell|answer|provide|comply|fulfil|fulfill)|das kann ich|dazu kann ich|keine (?:auskunft|antwort)|nicht möglich|(?:bin|sind) (?:ich|wir)?\s?(?:leider )?nicht in der lage|außerstande|ne (?:suis|sommes) pas en mesure|no estoy en condiciones|you should (?:look|check|search|refer|read|google|try)|(?:just|simply|please|better) (?:look|check|search|google|refer|read)\b.{0,40}\b(?:documentation|docs|online|internet|manual|web|sources?)|(?:can|may|might|could) be (?:hurtful|harmful|offensive|disrespectful|insensitive)|talk about something|something (?:positive|else|different) instead|no (?:recommendation|opinion|advice|answer|comment)\b|(?:decision|choice)s? .{0,40}\b(?:yours|up to you)|(?:is|are) (?:yours|up to you)|(?:do not|don't) have (?:an?|any|the) (?:answer|opinion|information|data|access)|(?:will not|won't) (?:give|provide|do|write|answer|share|tell|solve)|not supported|should be (?:directed|addressed|asked)|exceeds? what i|no authority|not authori[sz]ed|impossible de|es imposible|no es posible|non è possibile|não é possível|niet mogelijk)/iu
 
 function findRefusal(task: ReadTask, output: ReadText): Finding {
-  const head = output.raw.slice(0, HEAD)
+  const head = withoutSpeech(output.raw.slice(0, HEAD))
   const isShort = output.raw.length < SHORT
   const sentences = sentencesOf(head).slice(0, 5)
   // A letter that was asked for may decline something in the name of its sender.
@@ -93,7 +102,7 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   // A few words, and jokes, in languages without vectors give the model little to go by.
   const isSlight = (output.words.length < 12 || isJoke) && answerFeatures(task, output).english === 0
   const score = canDecline(task, output) ? scoreDeclining(task, output) : undefined
-  if (!isSlight && score !== undefined && score > threshold)
+  if (score !== undefined && score > (isSlight ? Math.max(threshold, DECLINES_IN_FORM) : threshold))
     return failed('It talks around the task instead of doing it.')
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
@@ -102,7 +111,9 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed
   // "The sheet says nothing of gluten, so I can't promise it" has the phrases and answers: the model has to agree.
   const [first = ''] = sentences
-  if (score !== undefined && score <= 0 && !(CANNOT.test(first) && WORK.test(first))) return passed
+  const declinesFirst = CANNOT.test(first) && WORK.test(first)
+  if (score !== undefined && score <= 0 && !(declinesFirst && !(ABSENT.test(first) && sentences.length > 1)))
+    return passed
   const opening = sentences.slice(0, 2).join(' ')
   const isOwn = CANNOT.test(opening) && WORK.test(opening)
   if (isOwn && (SORRY.test(opening) || (isMostlyRefusal(sentences) && !hasSubstance(task, output))))
@@ -124,6 +135,19 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   )
     return failed('It declines the task.')
   return passed
+}
+
+/** What somebody else says is no refusal of the writer; where little else is said, it counts. */
+function withoutSpeech(text: string): string {
+  let rest = ''
+  let at = 0
+  for (const quote of quotedPassages(text, 200)) {
+    if (wordsOf(quote.text).length < 4) continue
+    rest += `${text.slice(at, quote.start)} … `
+    at = quote.end
+  }
+  rest += text.slice(at)
+  return wordsOf(rest).length >= 8 ? rest : text
 }
 
 /** Says something about the question instead of answering it. */
@@ -185,7 +209,7 @@ function findQuestionBack(task: ReadTask, output: ReadText): Finding {
       !CANNOT.test(sentence) &&
       !SORRY.test(sentence),
   )
-  return rest.length === 0 ? failed('It asks for what the task already says, instead of answering.') : passed
+  return rest.length === 0 ? doubt(failed('It asks for what the task already says, instead of answering.')) : passed
 }
 
 function findEcho(task: ReadTask, output: ReadText): Finding {
@@ -223,9 +247,39 @@ function findOffer(task: ReadTask, output: ReadText): Finding {
   if (task.isVague || task.lacksMaterial || task.is.questions || output.words.length > 80 || hasSubstance(task, output))
     return passed
   const [last = ''] = sentencesOf(output.raw).slice(-1)
+  const isRefusal =
+    WOULD_HELP_BUT.test(output.raw) && sentencesOf(output.raw).length <= 4 && !DECLINED.test(task.full.raw)
   const isOffer = OFFER.test(last) && /\b(?:could|might|would)\b/i.test(output.raw.slice(0, -last.length))
   const isQuestion = BEFORE_WORK.test(output.raw) && output.raw.trim().endsWith('?')
-  return isOffer || isQuestion ? failed('It talks around the task instead of doing it.') : passed
+  return isOffer || isQuestion || isRefusal ? failed('It talks around the task instead of doing it.') : passed
+}
+
+/** "I will prepare a suitable answer", "je vais rédiger un tweet": the work and its verb, for later. */
+const PROMISE =
+  /\b(?:i'll|i will|i'm going to|we'll|we will|and will|je vais|ich werde|voy a|vou|sto per)\s(?:\p{L}{1,12} ){0,2}(?:write|prepare|draft|compose|deliver|send|produce|put together|work on|finish|create|provide|rédiger|écrire|préparer|escribir|redactar|preparar|escrever|(?=[^.!?\n]{0,90} (?:schreiben|erstellen|verfassen|vorbereiten)\b))([^.!?\n]{0,90})/iu
+const LATER =
+  /\b(?:shortly|soon|in a moment|in a minute|as soon as|once|later|tomorrow|in good time|ready|within|right away|on it|by (?:the end|mon|tues|wednes|thurs|fri|tonight|noon)|bien noté|dès que|gleich|bald|sobald|in kürze|pronto|enseguida|em breve|a breve)\b/iu
+const ORDER =
+  /\b(?:write|draft|compose|prepare|give me|create|make|need|écris|rédige|écrivez|rédigez|schreib\w{0,2}|verfasse|escribe|redacta|escreva|scrivi)\s(?:[\p{L}\d-]{1,16} ){0,4}?(?:a|an|the|un|une|le|la|eine?n?|den|die|das|una|el|um|uma)\s((?:[\p{L}\d-]{1,16} ?){1,4})/iu
+
+/** The very text that the task wants is promised for later. */
+function findPromise(task: ReadTask, output: ReadText): Finding {
+  if (task.isVague || task.lacksMaterial || output.words.length > 80 || output.lines.length > 3) return passed
+  const promised = PROMISE.exec(output.raw)?.[1]
+  if (promised === undefined || !LATER.test(output.raw) || hasSubstance(task, output)) return passed
+  // Whoever is greeted gets the text itself.
+  if (GREETING.test(output.raw) && !/^\W{0,4}thank/i.test(output.raw)) return passed
+  const orderedWords = wordsOf(ORDER.exec(task.request)?.[1] ?? '')
+  const isReply = /\b(?:reply|answer|respond|antwort\w{0,3}|répond\w{0,3}|respond\w{1,2}|rispond\w)\b/i.test(
+    task.request,
+  )
+  return wordsOf(promised).some(
+    (word) =>
+      (word.length > 3 && orderedWords.includes(word)) ||
+      (isReply && /^(?:reply|answer|response|antwort|réponse|respuesta)$/.test(word)),
+  )
+    ? failed('It promises the answer for later.')
+    : passed
 }
 
 /** "Sure, here is your summary:" and then nothing. */

@@ -31,7 +31,8 @@ export function buildsQuery(code: string): boolean {
       const name = assigned?.[1] ?? ''
       const isMore = queries.has(name) && assigned![2] !== '='
       if (isMore && /[$A-Za-z_]/.test(assigned![3]!) && !/=\s?[fF$@]{1,2}["']/.test(statement)) return true
-      if (!isMore && !QUERY.test((statement.match(STRINGS) ?? []).join(' '))) return false
+      const isCondition = /\.(?:where|having|whereRaw)\(\s?["']/.test(statement)
+      if (!isMore && !isCondition && !QUERY.test((statement.match(STRINGS) ?? []).join(' '))) return false
       if (name) queries.add(name)
       return isBuilt(statement, hasDollars)
     })

@@ -151,8 +151,11 @@ function checkWeekdayShift(task: ReadTask, answer: Answer): Finding {
   return named.length === 0 || named.includes(day) ? passed : failed('It names another weekday.')
 }
 
+const YEAR = /\b(?:1[89]|2[012])\d\d\b/
+
 /** "17 May 2024, a Friday": the weekday of a full date. */
 function checkWeekdayClaims({ text }: Answer): Finding {
+  if (!YEAR.test(text)) return notApplicable
   for (const { day, month, year, start, end } of datesOf(text)) {
     if (year === undefined || year < 1800 || year > 2200) continue
     const before = /(\p{L}{5,11}),? ?(?:the |den |le )?$/u.exec(text.slice(Math.max(0, start - 18), start))?.[1]
@@ -174,6 +177,10 @@ const OFFSET = new RegExp(
 const ASKS_DATE =
   /\b(?:what|which) (?:date|day)\b|\bthe date\b|\bwhen\b|\b(?:last|latest|final) (?:day|date)\b|\bdue\b|\bdeadline\b|\bexpir\w{1,4}\b|\buntil when\b|\bend date\b|\bwelche[rs]? (?:tag|datum)\b|\bwann\b|\bquand\b|\bquelle date\b|\bcuándo\b|\bqué (?:día|fecha)\b/i
 
+/** "35 days after 10 March 2025?" and nothing else. */
+const BARE_SHIFT =
+  /^\W{0,3}(?:what(?:['’]?s| is) )?(?:\d{1,4}|\p{L}{3,9}) (?:days?|weeks?|months?|years?) (?:after|before|from) [^.?!\n]{3,30}\W{0,3}$/iu
+
 /** "What date is two weeks after 3 May?", "dated 28 May, payable within 30 days, last day to pay?": one date, one span, one result. */
 function checkDateShift(task: ReadTask, answer: Answer): Finding {
   const following = followingDates(task)
@@ -189,7 +196,7 @@ function checkDateShift(task: ReadTask, answer: Answer): Finding {
 /** The one date of a task that asks for another, and the dates that the one span of the task leads to. */
 export function followingDates(task: ReadTask): { base: CalendarDate; expected: ReadonlySet<string> } | undefined {
   const text = task.full.raw.slice(0, 600)
-  if (task.full.words.length > 40 || !ASKS_DATE.test(text)) return undefined
+  if (task.full.words.length > 40 || !(ASKS_DATE.test(text) || BARE_SHIFT.test(text))) return undefined
   if (
     /\b(?:work(?:ing)?|business|bank(?:ing)?|week)[- ]?days?\b|\bwerktag\w{0,2}|\bouvr\w{1,4}|\bhábiles\b|\bend of\b|\beom\b|\bevery\b|\bweekends?\b|\bholidays?\b/i.test(
       text,
@@ -204,10 +211,12 @@ export function followingDates(task: ReadTask): { base: CalendarDate; expected: 
   const isBack = /\b(?:before|ago|earlier|prior|vor|avant|antes)\b/i.test(text)
   const count = countOf(offset[1]!)! * (isBack ? -1 : 1)
   const unit = offset[2]!
+  // "Within 30 days": the first day may be counted or not. "30 days after" has one reading.
+  const isPlain = /^ (?:after|before)\b/i.test(text.slice(offset.index + offset[0].length))
+  const slacks = isPlain ? [0] : [-1, 0, 1]
   const expected = new Set(
     yearsOf(base).flatMap((year) =>
-      // The first day may be counted or not.
-      [-1, 0, 1].map((slack) => {
+      slacks.map((slack) => {
         const date = new Date(
           /^(?:mo|mes)/i.test(unit)
             ? Date.UTC(year, base.month + count, base.day + slack)

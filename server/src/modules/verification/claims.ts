@@ -5,6 +5,7 @@ import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts
 import { isSameAmount, plainUnits, type Quantity, quantitiesOf } from './quantities.ts'
 import type { ReadTask } from './task.ts'
 import { clip, type ReadText } from './text.ts'
+import { cached } from './text-cache.ts'
 
 /** What the answer itself claims to have computed: its equations and the totals of its tables. What it quotes it does not claim. */
 export const checkClaims = (task: ReadTask, output: ReadText): Finding =>
@@ -50,6 +51,10 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
   return isChecked ? passed : notApplicable
 }
 
+/** Whether the answer shows a calculation of its own, and its result follows. */
+export const hasRightEquation = ({ text }: Answer) =>
+  readEquations(text).some(({ left, claimed }) => standsFor(claimed, left.value))
+
 /** "1.800 × 4" of a language that groups thousands with a point. */
 const groupedReading = (text: string): number[] => {
   const grouped = text.replace(/(?<=\d)[.,](?=\d{3}(?!\d))/g, '')
@@ -63,16 +68,23 @@ const isOtherScale = (right: string, { end }: TextNumber) =>
 
 type Equation = { sign: string; left: { value: number; text: string }; right: string; claimed: TextNumber }
 
-function readEquations(text: string): Equation[] {
-  return [...text.matchAll(/[=≈]/g)].flatMap((match) => {
+const MAX_EQUATIONS = 200
+
+const readEquations = (text: string): readonly Equation[] => cached('equations', text, findEquations)
+
+function findEquations(text: string): readonly Equation[] {
+  return [...text.matchAll(/[=≈]/g)].slice(0, MAX_EQUATIONS).flatMap((match): Equation[] => {
     const left = parseExpression(text.slice(Math.max(0, match.index - 80), match.index), 'end')
     const right = text.slice(match.index + 1, match.index + 40)
     const [claimed] = readNumbers(right)
-    // "175 200 / 48": the first figure begins before the expression.
-    const isGrouped = left && /\d\s$/.test(text.slice(0, match.index).trimEnd().slice(0, -left.text.trim().length))
-    if (!left || isGrouped || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start)))
+    const near = text.slice(Math.max(0, match.index - 4), match.index)
+    const end = match.index - (near.length - near.trimEnd().length)
+    const before = left ? text.slice(0, end - left.text.trim().length).slice(-8) : ''
+    // "175 200 / 48": the first figure begins before the expression. "√(0.2 / 4)": the expression is a part of one.
+    const isPart = /(?:\d\s|(?:√|sqrt)\s?)$/.test(before)
+    if (!left || isPart || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start)))
       return []
-    return { sign: match[0], left, right, claimed }
+    return [{ sign: match[0], left, right, claimed }]
   })
 }
 
@@ -91,6 +103,7 @@ const SHARE_BEFORE = new RegExp(
 
 /** "45 of 790 = 6.3 %", "85 % (17 of 20)": a part, a whole and the share that is said to follow. */
 function checkShares({ text }: Answer): Finding {
+  if (!text.includes('%')) return notApplicable
   const claims = [
     ...[...text.matchAll(SHARE_AFTER)].map(([, part, whole, share]) => [part!, whole!, share!] as const),
     ...[...text.matchAll(SHARE_BEFORE)].map(([, share, part, whole]) => [part!, whole!, share!] as const),
@@ -109,6 +122,7 @@ function checkShares({ text }: Answer): Finding {
 
 /** "90 minutes = 1.3 hours", "2 h 45 min = 2.45 h", "5 ft 10 in = 183 cm": a conversion that the answer writes down, unless the task does. */
 function checkUnitEquations(task: ReadTask, answer: Answer): Finding {
+  if (!/[=≈]|\bequals\b/.test(answer.text)) return notApplicable
   const text = plainUnits(answer.text)
   const equations = unitEquations(text)
   const given = new Set(equations.length > 0 ? unitEquations(plainUnits(task.full.raw)).map(unitsOf) : [])
@@ -186,10 +200,12 @@ function checkTables(output: ReadText): Finding {
 }
 
 const LIST_LINE =
-  /^(?:[-*•] |\d{1,2}[.)] )?([\p{L}][^:|\d]{0,40}?)\s?(?:[:–=]|-(?= ))\s?(?:[$€£]|[A-Z]{3} )?\s?([-−]?\d[\d.,'\u00a0\u202f]{0,14}) ?(?:[$€£]|\p{L}{1,12})?\.?$/u
+  /^(?:[-*•] |\d{1,2}[.)] )?([\p{L}][^:|\d]{0,40}?)\s?(?:[:–=]|-(?= ))\s?(?:[$€£]|[A-Z]{3} )?\s?([-−]?\d[\d.,'\u00a0\u202f]{0,14}) ?(?:[$€£]|\p{L}{1,12})?\.?(?:\s[–—(][^\d\n]{0,120})?$/u
 /** The lines are not all added. */
 const OTHER_LINE =
-  /\b(?:discount|vat|tax|shipping|sub-?total|net|gross|less|minus|saving|savings|saved|budget|left|remaining|balance|income|revenue|profit|average|mean|median|deposit|rabatt|netto|brutto|mwst|rest|refund|credit|max|min|count|number|price|rate|share|target|goal)\b|%/i
+  /\b(?:discount|vat|tax|shipping|sub-?total|net|gross|less|minus|saving|savings|saved|balance|income|revenue|profit|average|mean|median|deposit|rabatt|netto|brutto|mwst|refund|credit|count|number|price|rate|share)\b|%/i
+/** A line of these is none of the parts. */
+const OTHER_PART = /\b(?:budget|left|remaining|rest|max|min|target|goal|limit)\b/i
 
 /** "Paint: 120 / Tape: 18 / Total: 140": lines of one label and one figure, and one that is called total. */
 function checkListTotal(output: ReadText): Finding {
@@ -199,7 +215,8 @@ function checkListTotal(output: ReadText): Finding {
   let from = at
   while (from > 0 && lines[from - 1]) from--
   const parts = lines.slice(from, at).map((line) => line!)
-  if (parts.length < 3 || OTHER_LINE.test(output.raw)) return notApplicable
+  if (parts.length < 3 || OTHER_LINE.test(output.raw) || parts.some(([line]) => OTHER_PART.test(line)))
+    return notApplicable
   const [total, ...figures] = [lines[at]!, ...parts].map((line) => readNumbers(line[2]!)[0])
   if (!total || figures.some((figure) => !figure)) return notApplicable
   return standsFor(total, sumOf(figures.map((figure) => figure!.values[0]!))) ||

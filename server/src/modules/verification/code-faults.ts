@@ -8,12 +8,17 @@ export const checkCodeFaults = (output: ReadText): Finding => combine([checkBrac
 export function codeOfAnswer(output: ReadText): string {
   const { blocks } = splitFences(output.raw)
   if (blocks.length > 0) return blocks.map((block) => block.code).join('\n')
-  return /^\s{0,8}(?:def |function |class |const |let |import |from \w{1,40} import |select |with |public |func |fn |#!)/i.test(
-    output.raw,
-  )
-    ? output.raw
-    : ''
+  return opensWithCode(output.raw) ? output.raw : ''
 }
+
+/** Whether the first line is one of code: a keyword, and a sign that prose does not have where the word may begin a sentence. */
+export const opensWithCode = (text: string): boolean =>
+  /^\s{0,8}(?:(?:def|function|class|const|let|import|from \w{1,40} import|select|create|insert|with|public|func|fn) |#!)/i.test(
+    text,
+  ) ||
+  /^\s{0,8}(?:#include\s?[<"]|<\?php\b|package \w{1,40};?$|fun \w{1,60}[(<]|(?:async|export|package|fun|private|protected|static|struct|impl|enum|interface|type|var|using|namespace|module|object|sub|local|data|trait|record|pub|int|void|double|string|bool)\s[^\n]{0,200}[{;(=:]\s{0,4}$)/m.test(
+    text.slice(0, 400).split('\n', 1)[0]!,
+  )
 
 const BRACKETED = new Set(
   'php java c cpp c++ cs csharp go golang rust rs kotlin kt swift scala dart lua css groovy solidity proto graphql r'.split(
@@ -50,9 +55,15 @@ function checkBrackets(output: ReadText): Finding {
   return passed
 }
 
-/** A loop of a shell script that has no `done`. */
+/** A first line that only a script of a shell has. */
+const SHELL_LINE =
+  /^\s{0,8}(?:#!\s?\/[\w/ ]{0,30}\b(?:ba|z|da|k)?sh\b|set -[a-z]|(?:for \w{1,30} in|while|until) [^\n]{0,300};\s?do\b|if \[[^\n]{0,300};\s?then\b)/
+
+/** A loop of a shell script that has no `done`, a condition without `fi`. */
 function checkShellLoops(output: ReadText): Finding {
-  const blocks = splitFences(output.raw).blocks.filter(({ language }) => SHELLS.has(language))
+  const { blocks: fenced } = splitFences(output.raw)
+  const bare = fenced.length === 0 && SHELL_LINE.test(output.raw) ? [{ language: 'sh', code: output.raw }] : []
+  const blocks = [...fenced, ...bare].filter(({ language }) => SHELLS.has(language))
   if (blocks.length === 0) return notApplicable
   const isOpen = blocks.some(({ code }) => {
     const text = code
@@ -62,12 +73,18 @@ function checkShellLoops(output: ReadText): Finding {
       .join('\n')
       .replaceAll(/"[^"\n]{0,300}"|'[^'\n]{0,300}'/g, ' ')
     const opened = text.match(/(?:^|[;\n])[ \t]{0,20}do(?=\s)/g)?.length ?? 0
-    return opened > (text.match(/\bdone\b/g)?.length ?? 0)
+    if (opened > (text.match(/\bdone\b/g)?.length ?? 0)) return true
+    // A text for another command may have lines that begin with "if".
+    if (text.includes('<<')) return false
+    const count = (word: string) =>
+      text.match(new RegExp(`(?:^|[;&|(){\\n]|\\b(?:then|else|do))[ \\t]{0,40}${word}(?=[\\s;)|&]|$)`, 'g'))?.length ??
+      0
+    return count('if') > count('fi') || count('case') > count('esac')
   })
   return isOpen ? failed('A loop of the code has no end.') : passed
 }
 
-function withoutStrings(code: string, language: string): string {
+export function withoutStrings(code: string, language: string): string {
   const comment = COMMENTS[language] ?? '//'
   let text = ''
   for (let i = 0; i < code.length; i++) {

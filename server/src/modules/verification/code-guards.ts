@@ -8,7 +8,13 @@ export function plainCode(code: string): string {
     )
   const text = code.replaceAll(/^[ \t]{0,40}"""[^"]{0,600}"""/gm, '').replaceAll(/\/\*[^*]{0,600}\*\//g, '')
   const hashed = isHashed ? text : cutLinesAt(text, '//')
-  return hashed.replaceAll(/(^|\s)#(?!\{)[^\n]{0,400}/gm, '$1').replaceAll(/\[["'](\w{1,40})["']\]/g, '.$1')
+  return (
+    hashed
+      .replaceAll(/(^|\s)#(?!\{)[^\n]{0,400}/gm, '$1')
+      .replaceAll(/\[["'](\w{1,40})["']\]/g, '.$1')
+      // The mark of a type that may be null tests nothing: `name: String?`.
+      .replaceAll(/((?::|->)\s?[A-Z][\w.<>]{0,40})\?/g, '$1')
+  )
 }
 
 /** Lines, and several of them as one where a bracket is open. */

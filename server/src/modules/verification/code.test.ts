@@ -7,6 +7,42 @@ type Promised = readonly [agentId: string, task: string, wrong: string, right: s
 const CODE: readonly Promised[] = [
   [
     'coder-v1',
+    'crashes: unexpectedly found nil. fix please\n```swift\nfunc length(_ s: String?) -> Int {\n    return s!.count\n}\n```',
+    '```swift\nfunc length(_ s: String?) -> Int {\n    let text = s!\n    return text.count\n}\n```',
+    '```swift\nfunc length(_ s: String?) -> Int {\n    guard let s = s else { return 0 }\n    return s.count\n}\n```',
+  ],
+  [
+    'coder-v1',
+    'NPE because name is null sometimes; fix\n```kotlin\nfun initial(name: String?): Char = name!!.first()\n```',
+    '```kotlin\nfun initial(name: String?): Char {\n    return name!!.trim().first()\n}\n```',
+    "```kotlin\nfun initial(name: String?): Char = name?.firstOrNull() ?: '?'\n```",
+  ],
+  [
+    'coder-v1',
+    'Remove the SQL injection.\n```python\ncur.execute(f"SELECT * FROM users WHERE name = \'{name}\'")\n```',
+    '```python\nsql = "SELECT * FROM users WHERE name = \'%s\'" % name\ncur.execute(sql)\n```',
+    '```python\ncur.execute("SELECT * FROM users WHERE name = %s", (name,))\n```',
+  ],
+  [
+    'coder-v1',
+    'Fix the SQL injection\n```ruby\nUser.where("name = \'#{params[:name]}\'")\n```',
+    '```ruby\nname = params[:name].to_s\nUser.where("name = \'#{name}\'")\n```',
+    '```ruby\nUser.where(name: params[:name])\n```',
+  ],
+  [
+    'coder-v1',
+    'loops forever\n```go\nvar i = 0\nfor i < 5 {\n\tfmt.Println(i)\n}\n```',
+    '```go\ni := 0\nfor i < 5 {\n\tfmt.Println("row", i)\n}\n```',
+    '```go\nfor i := 0; i < 5; i++ {\n\tfmt.Println(i)\n}\n```',
+  ],
+  [
+    'coder-v1',
+    'NoSuchElementException for an empty list, please fix\n```kotlin\nfun top(xs: List<Int>): Int = xs.sortedDescending().first()\n```',
+    '```kotlin\nfun top(xs: List<Int>): Int {\n    val sorted = xs.sortedDescending()\n    return sorted.first()\n}\n```',
+    '```kotlin\nfun top(xs: List<Int>): Int? = xs.maxOrNull()\n```',
+  ],
+  [
+    'coder-v1',
     'Bash: print every .csv file in the folder.',
     '```bash\nfor f in *.csv; do\n  echo "$f"\n```',
     '```bash\nfor f in *.csv; do\n  echo "$f"\ndone\n```',

@@ -107,7 +107,9 @@ function checkColumns(task: ReadTask, output: ReadText): Finding {
   const blocks = splitFences(output.raw).blocks.filter(
     ({ language, code }) => PARSED[language] === 'sql' || (language === '' && /^\s*(?:select|with)\b/i.test(code)),
   )
-  if (blocks.length === 0 && /^\s*select\b/i.test(output.raw)) blocks.push({ language: 'sql', code: output.raw })
+  // Without a fence a query ends at its semicolon or at an empty line.
+  if (blocks.length === 0 && /^\s*select\b/i.test(output.raw))
+    blocks.push({ language: 'sql', code: output.raw.trim().split(/;|\n[ \t]{0,20}\n/, 1)[0]! })
   if (knownColumns.size === 0 || blocks.length === 0) return notApplicable
   for (const { code } of blocks) {
     const text = cutLinesAt(code.slice(0, 8_000), '--')
@@ -153,7 +155,8 @@ function namedColumns(task: ReadTask): Set<string> {
   const names = new Set<string>()
   const others: string[] = []
   const text = task.full.raw
-  if (!/sql\b|\bquery\b|\bselect\b|\btables?\b|\bschema\b/i.test(text)) return names
+  if (!/sql\b|\bquery\b|\bselect\b|\btables?\b|\bschema\b|\b[a-z_]\w{1,40}\([a-z_]\w{0,40}, ?[a-z_]\w/i.test(text))
+    return names
   // "There is a column state as well."
   for (const match of text.matchAll(
     /\b(?:columns?|fields?) [`"']?([a-z_]\w{1,40})|\b([a-z_]\w{1,40})[`"']? (?:column|field)\b/gi,

@@ -1,3 +1,4 @@
+import { opensWithCode, withoutStrings } from './code-faults.ts'
 import { doubt, type Finding, failed, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
@@ -10,9 +11,48 @@ const OPEN_ENDED = new Set(
   ),
 )
 
+/** "he'd", "they're" */
+const CONTRACTED = /^(?:i|you|he|she|it|we|they|there)'(?:d|ll|ve|re|m|s)$/
+
+/** Words of these may end a clause that began with one of `TAKES_UP`: "a time that they can live with", "weil es kalt ist". */
+const STRANDED = new Set(
+  'of to in for with at by from on into is are was were be as that mit zu von ist sind is zijn van voor met est es son è sono é são'.split(
+    ' ',
+  ),
+)
+const TAKES_UP = new Set(
+  'that which who whom whose what where when how why nothing something anything everything someone anyone everyone somebody anybody everybody somewhere anywhere nowhere wer wo wie dass weil wenn ob der das dem den womit wovon que qui dont où quien donde che chi dove dat wat wie waar als omdat'.split(
+    ' ',
+  ),
+)
+
+/** First words of a sentence that cannot be the whole of it, nor a name or a greeting with up to two more. */
+const BEGINS = new Set(
+  'the a an each every some most all many another this these those its their his her our it he she they there if when while because although since as after before but in on at by from for to of der die das ein eine diese dieser wenn weil obwohl er sie es wir aber in im auf bei le la les un une ce cette ces il elle ils elles si quand mais dans el los las una per para pour für este esta si cuando pero en lo gli questo questa se quando ma o os as um uma'.split(
+    ' ',
+  ),
+)
+
+/** These open a clause that another one follows. */
+const OPENS_CLAUSE = new Set(
+  'if when while because although since once falls wenn weil obwohl sobald bevor nachdem si quand lorsque cuando aunque se quando indien wanneer'.split(
+    ' ',
+  ),
+)
+
+const WANTS_OPEN =
+  /\b(?:never|not|doesn't|don't|can't|cannot|forg[eo]ts? to) (?:\w{1,10} )?finish\w{0,3}\b|\bunfinished\b|\binterrupt\w{0,4}\b|\b(?:trail|break|cut)(?:s|ting|ing)? (?:\w{1,10} )?off\b|\bmid-?sentence\b|\bcliffhanger\b/i
+
 /** An answer that stops in the middle: an open fence, bracket or quotation, or a last sentence without an end. */
 export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: boolean): Finding {
   if (finishedEarly) return failed('The model stopped at its limit of length.')
+  const end = findEnd(task, output)
+  // "A joke about someone who never finishes" may stop on purpose.
+  const mayBeOpen = (task.is.creative || task.agentId.startsWith('comedian')) && WANTS_OPEN.test(task.full.raw)
+  return mayBeOpen ? doubt(end) : end
+}
+
+function findEnd(task: ReadTask, output: ReadText): Finding {
   const text = output.raw.trimEnd()
   if (splitFences(text).open) return failed('Its code block does not end.')
   if (/^[[{]/.test(text) && /["\w]\s*:|^\[/.test(text) && !isBalanced(text)) return failed('Its JSON does not end.')
@@ -23,11 +63,7 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   if (/^\*\*[^*]{1,60}$/.test(lastLine) && output.lines.slice(0, -1).some((line) => /^\*\*[^*]{1,120}\*\*/.test(line)))
     return failed('Its last heading does not end.')
   if (isQuoteOpen(output.lines, lastLine)) return failed('Its last quotation does not end.')
-  if (
-    /^(?:create|select|insert|with|def|function|class|const|import)\b/i.test(text) &&
-    !text.includes('```') &&
-    !isEven(text)
-  )
+  if (!text.includes('```') && opensWithCode(text) && !isEven(text) && !isEven(withoutStrings(text, '')))
     return failed('Its code does not end.')
   if (endsWithHeading(output)) {
     const fault = failed('Its last heading has no text.')
@@ -42,8 +78,9 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   const body = trimMarks(lastLine)
   const isCutRow =
     /(?:,[^,\n]{0,80}){2},$/.test(body) && !output.lines.slice(0, -1).some((line) => line.trim().endsWith(','))
-  if (/[\p{L}\p{N}],$/u.test(body) && (body.split(' ').length > 2 || isCutRow)) return failed('It ends with a comma.')
-  if (/[([{–—:−+=×&/-]$/.test(body) && output.words.length > 5)
+  if (/[\p{L}\p{N}],$/u.test(body) && (body.split(' ').length > 2 || isCutRow) && !CLOSING.test(body))
+    return failed('It ends with a comma.')
+  if (/[([{–—:−+=×&/-]$/.test(body) && output.words.length > 5 && !isOwnEnd(body))
     return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
       ? passed
       : failed('It stops before its end.')
@@ -64,27 +101,57 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   if (
     !isVerse &&
     words.length >= least &&
-    OPEN_ENDED.has(last) &&
+    (OPEN_ENDED.has(last) || CONTRACTED.test(last)) &&
     // "i, e, a, e" lists letters.
     !words.every(({ length }) => length === 1) &&
-    /^[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
+    /^(?:I(?=['’]))?[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
   )
-    return isSingleLine(task, output)
+    return isSingleLine(task, output) || isStranded(output, words)
       ? doubt(failed('Its last sentence has no end.'))
       : failed('Its last sentence has no end.')
   // Jokes and one-liners may leave out their last full stop; a monologue may not.
   const isItem = LIST_ITEM.test(lastLine)
   const isLoose = !isItem && output.words.length < (task.agentId.startsWith('comedian') ? 50 : 25)
-  if (SIGNATURE.test(sentence) && words.length <= 8) return passed
+  // Words that the task gives for the end are no beginning: "signed with The people upstairs".
+  const isGiven = words.length >= 2 && task.full.raw.toLowerCase().includes(sentence.toLowerCase())
+  if ((SIGNATURE.test(sentence) || isGiven) && words.length <= 8) return passed
   const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
   return isLoose ? doubt(end) : end
+}
+
+/** "An end time that the neighbours can live with", in a text without full stops. */
+function isStranded(output: ReadText, words: readonly string[]): boolean {
+  if (!STRANDED.has(words.at(-1)!)) return false
+  const isVerb = /^(?:is|are|was|were|be)$/.test(words.at(-1)!)
+  const isShort = output.words.length < 25 && !isVerb
+  const before = words.slice(0, -2)
+  // "the neighbour you want us to leave it with"
+  const isTakenUp =
+    before.some((word) => TAKES_UP.has(word)) ||
+    (LIST_ITEM.test(output.lines.at(-1)!) && before.some((word) => /^(?:i|you|we|they)$/.test(word))) ||
+    /\b(?:the|an?) [a-z]{2,30} (?:i|you|we|they) /.test(before.join(' ').slice(-400))
+  const ends = (sentence: string) => /\p{L}[.!?。！？]["”’)]{0,4}$/u.test(trimMarks(sentence))
+  return isTakenUp && (isShort || !sentencesOf(output.raw.trimEnd()).some(ends))
+}
+
+/** Signs that belong to what they end: "C++", "50+", a path, Base64, ":(", Morse, a rule, `-exec gzip {} +`. */
+function isOwnEnd(line: string): boolean {
+  const last = line.slice(line.lastIndexOf(' ') + 1).slice(-300)
+  return (
+    /[\p{L}\p{N}+]\+$|^[:;=][-']?[([]$|[A-Za-z\d+/]{6}={1,2}$|^:\w{1,30}:$/u.test(last) ||
+    (last.endsWith('/') && /^(?:[~.]{0,2}\/|\w{1,10}:)|\/./.test(last)) ||
+    /^[-–—=_~*.·/|\s]{3,300}$/.test(line) ||
+    line.endsWith('{} +') ||
+    // A command that ends with the standard input or in the background.
+    (/\s[-&]$/.test(line) && /[|>]|\s-{1,2}[A-Za-z]/.test(line))
+  )
 }
 
 /** "Bread worth getting up for" */
 const isSingleLine = (task: ReadTask, output: ReadText) =>
   output.lines.length === 1 &&
-  output.words.length <= 12 &&
-  !output.raw.includes(',') &&
+  output.words.length <= 14 &&
+  (!output.raw.includes(',') || STRANDED.has(output.words.at(-1)!)) &&
   (task.is.creative || /\b(?:titles?|headlines?|motto|names?|subject line)\b/i.test(task.request))
 
 const LIST_ITEM = /^(?:\d{1,3}[.)]|\(\d{1,2}\)|[-*•–])\s/
@@ -126,7 +193,7 @@ const CLOSING =
 
 /** "Bien cordialement, le service client", "Ihr Team der Praxis Dr. Vogt", "Your Nordlicht team" */
 const SIGNATURE =
-  /^(?:kind|best|warm|warmest|many|sincerely|yours|regards|cheers|thanks|thank you|love|mit (?:freundlich|besten|lieben|herzlich)\p{L}{0,3}|viele|liebe|herzliche|beste|freundliche|cordialement|bien (?:cordialement|à vous|à toi)|avec nos|saludos|un (?:cordial )?saludo|atentamente|cordiali|distinti|un caro|atenciosamente|com os|abraços|met vriendelijke|z poważ|pozdraw|saygı|с уваж|hartelijke|vriendelijke|groet|hälsningar|hilsen|terveisin|üdvözlettel|amicalement|bises|abrazos|baci|un abbraccio|مع)(?!\p{L})|^(?:the|your|ihr|euer|votre|su|le|l'|el|il|la|das|uw|het|din|ditt|vårt|seu|a|o)\b.{0,40}?(?:team|service|support|crew|staff|équipe|equipo|kundendienst|kundenservice|squadra|servizio|servicio|atendimento|equipe|office|management|direction|dirección|direzione)(?!\p{L})/iu
+  /^(?:kind|best|all (?:the|my) best|all my love|lots of love|take care|see you|warm|warmest|many|sincerely|yours|regards|cheers|thanks|thank you|love|mit (?:freundlich|besten|lieben|herzlich)\p{L}{0,3}|viele|liebe|herzliche|beste|freundliche|cordialement|bien (?:cordialement|à vous|à toi)|avec nos|saludos|un (?:cordial )?saludo|atentamente|cordiali|distinti|un caro|atenciosamente|com os|abraços|met vriendelijke|z poważ|pozdraw|saygı|с уваж|hartelijke|vriendelijke|groet|hälsningar|hilsen|terveisin|üdvözlettel|amicalement|bises|abrazos|baci|un abbraccio|مع)(?!\p{L})|^(?:the|your|ihr|euer|votre|su|le|l'|el|il|la|das|uw|het|din|ditt|vårt|seu|a|o)\b.{0,40}?(?:team|service|support|crew|staff|équipe|equipo|kundendienst|kundenservice|squadra|servizio|servicio|atendimento|equipe|office|management|direction|dirección|direzione)(?!\p{L})/iu
 
 /** A last sentence without a full stop, where the sentences or the items before it have one. */
 function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly string[]): boolean {
@@ -142,8 +209,10 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
     const items = before.filter((line) => markerOf(line) === marker)
     return (
       (items.length >= 1 && items.every(ends) && words.length >= 3) ||
-      (items.length >= 3 && items.every(ends) && words.length >= 1) ||
-      (isSecond && words.length >= 3 && items.some(ends))
+      (items.length >= (OPEN_ENDED.has(words.at(-1)!) ? 1 : 3) && items.every(ends) && words.length >= 1) ||
+      (isSecond && words.length >= 3 && items.some(ends)) ||
+      // "3. Political", where the ones before are "1. Trade: it shrank."
+      (items.length >= 2 && !lastLine.includes(':') && items.every((line) => ends(line) && line.includes(': ')))
     )
   }
   const sentences = sentencesOf(output.raw.trimEnd())
@@ -166,8 +235,14 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
     words.length >= 5 ||
     (words.length >= 4 && ended >= 2 && !CLOSING.test(sentence) && !sentence.includes(',')) ||
     (/[\p{Script=Han}\p{Script=Hiragana}]/u.test(sentence) && sentence.length >= 8)
-  return isLong && ended >= 1
+  // "He doesn't find his way. The basement"
+  const isBegun = isSecond && ended >= 2 && words.length <= 3 && hasBegun(inLine.at(-1)!, words[0]!)
+  return isBegun || (isLong && ended >= 1)
 }
+
+/** "The basement", "Falls Sie noch", but not "The Kranz family". */
+const hasBegun = (sentence: string, first: string) =>
+  OPENS_CLAUSE.has(first) || (BEGINS.has(first) && !/\s\P{Ll}/u.test(sentence))
 
 /** The last word is the beginning of a longer one of the task, or, in an English text, of none at all. */
 function isWordCut(task: ReadTask, output: ReadText, body: string): boolean {

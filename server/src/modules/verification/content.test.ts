@@ -151,6 +151,24 @@ test.each(PAIRS)('$what is found, and nothing in the right answer', async ({ by,
 })
 
 test.each([
+  ['analyst-v1', '[{"n":"Ida","h":8},{"n":"Bo","h":0},{"n":"Cy","h":6}]\navg hours of those who came', '7'],
+  [
+    'analyst-v1',
+    'Team A: 10 games, avg score 4. Team B: 30 games, avg score 8. What is the overall average?',
+    'The overall average is 7.',
+  ],
+  [
+    'analyst-v1',
+    '52 to 48 among 400 people: a lead or noise?',
+    'Noise: the standard error is √(0.52·0.48/400) ≈ 2.5 points.',
+  ],
+  ['default', 'is 8:50 + 25 min before or after 9:20? bus at 9:20', 'Before: you are done at 9:15.'],
+  ['writer-v1', 'Line for the newsletter: boots -40% until Sunday', 'Boots are 40% off until Sunday'],
+  [
+    'researcher-v2',
+    'Which claim is supported by the table, and which is not? Claims: (i) boats rose. (ii) cars fell. Table, units: boats 4 then 6; cars 3 then 5.',
+    '(i) is supported, from 4 to 6. (ii) is not, cars rose too.',
+  ],
   [
     'analyst-v1',
     'Reports list 9, 17 and 4 cases. Total and the range?',

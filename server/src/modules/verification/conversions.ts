@@ -59,6 +59,8 @@ function checkUnits(task: ReadTask, answer: Answer): Finding {
     ({ start, values }) =>
       // "3 recipes: 325 F, 375 F and 425 F"
       values[0] !== quantities.length &&
+      // The 2 of "m2".
+      !/\p{L}/u.test(text[start - 1] ?? ' ') &&
       !quantities.some((quantity) => start >= quantity.start && start < quantity.end),
   )
   if (wanted.length === 0 || isOther) return notApplicable

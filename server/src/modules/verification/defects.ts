@@ -3,7 +3,7 @@ import { codeOfAnswer } from './code-faults.ts'
 import { divisorOf, isGuarded, namesIn, plainCode, statementsOf, withoutBlindTests } from './code-guards.ts'
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
-import { type ReadText, splitFences } from './text.ts'
+import { type ReadText, splitFences, wordsOf } from './text.ts'
 
 /** The code of the task and of the answer, without comments, and the words of the task. */
 type Mending = { given: string; code: string; statements: readonly string[]; task: string }
@@ -94,7 +94,11 @@ const DEFECTS: readonly Defect[] = [
 ]
 
 const NAMES_EMPTY =
-  /\b(?:empty (?:list|array|string|input|sequence|slice|collection)|leere\w? (?:liste|array)|liste vide|lista vac[ií]a|division by zero|divide by zero|zerodivision|division durch null|when (?:\w{1,20} )?(?:is|are) (?:empty|zero|0)|indexerror)\b/i
+  /\b(?:empty (?:list|array|string|input|sequence|slice|collection)|leere\w? (?:liste|array)|liste vide|lista vac[ií]a|division by zero|divide by zero|zerodivision|division durch null|(?:when|if) (?:\w{1,20} ){0,2}(?:is|are) (?:empty|zero|0)|indexerror)\b/i
+
+/** What an empty list does no harm to. */
+const TAKES_EMPTY =
+  /or_?(?:null|default|else|none|nil)|\.at\(|\.slice\(|\[-?\d{0,3}:-?\d{0,3}\]|\bnext\(|\.(?:first|last)\b(?!\()|\.find\(|\.reduce\([^\n]{1,200},\s?["'\w[{][^\n()]{0,20}\)/i
 
 /** A division, or the first item of a list, in front of which nothing asks for zero. */
 function isZeroUnguarded({ given, code, statements, task }: Mending): boolean {
@@ -114,7 +118,9 @@ function isZeroUnguarded({ given, code, statements, task }: Mending): boolean {
     if (/\bisFinite\(|\bisNaN\(|\bis_nan|\.isInfinite|\|\|\s?0\b/.test(statements.slice(at).join('\n'))) return false
     return !isGuarded(statements.slice(0, at + 1), namesIn(divided[at]!), 'zero')
   }
-  const isArray = /\bempty (?:list|array|slice)/i.test(task) && /=>|\bfunction\b|\b(?:const|let)\b/.test(code)
+  const isArray =
+    /\bempty (?:list|array|slice)|\b(?:list|array|slice) (?:is|was) empty/i.test(task) &&
+    /=>|\bfunction\b|\b(?:const|let)\b/.test(code)
   const tested = statements.map((statement) =>
     withoutBlindTests(isArray ? statement.replace(/\(!\w{1,40}\)/g, '(§)') : statement, 'zero').replace(
       /\bif[\s(!]{0,4}§[\s)]{0,3}(?=[:{]|return|throw|$)/g,
@@ -122,7 +128,7 @@ function isZeroUnguarded({ given, code, statements, task }: Mending): boolean {
     ),
   )
   const isOverrun = /\bindexerror\b/i.test(task) && /\brange\(|\bwhile\b|\bfor\s?\(/.test(`${given}\n${task}`)
-  return !isOverrun && NAMES_EMPTY.test(task) && !GUARD.test(tested.join('\n'))
+  return !isOverrun && NAMES_EMPTY.test(task) && !GUARD.test(tested.join('\n')) && !TAKES_EMPTY.test(code)
 }
 
 /** The name of what is null or missing, as the task gives it. */
@@ -201,7 +207,11 @@ function hasEndlessLoop(statements: readonly string[]): boolean {
         statement,
       )
     if (stepped) return (stepped[2] === '<') === (stepped[3] ?? stepped[4])!.includes('-')
-    const head = /^(\s{0,40})while\b\s?\(?(.{1,160})/.exec(statement)
+    // In Go the word is "for".
+    const head =
+      /^(\s{0,40})(?:while\b|for\b(?=\s[^;=]{1,120}\{\s{0,4}$)(?!.{0,120}\b(?:range|in|of)\b))\s?\(?(.{1,160})/.exec(
+        statement,
+      )
     if (!head) return false
     const condition = head[2]!.replace(/\)?\s?[{:].{0,120}$/, '')
     const rest = statement.slice(statement.indexOf(condition) + condition.length)
@@ -285,12 +295,19 @@ function isCaseKept({ code }: Mending): boolean {
 }
 
 const ASKS_FIX =
-  /\binstead of (?:raising|throwing|crashing|failing)\b|\b(?:must|should) (?:become|not (?:crash|fail|throw|raise)|be case)\b|\b(?:panics?|vulnerable|exception|guard|handle|repair|mend)\b/i
+  /\binstead of (?:raising|throwing|crashing|failing)\b|\b(?:must|should) (?:become|not (?:crash|fail|throw|raise)|be case)\b|\b(?:panics?|vulnerable|exception|guard|handle|repair|mend|remove|get rid of|eliminate|prevent|avoid|patch|resolve|solve|solution)\b/i
+/** Nothing but the symptom: "loops forever". */
+const isSymptom = (words: string) =>
+  words.trim() !== '' &&
+  wordsOf(words).length <= 8 &&
+  !/\?|\b(?:explain|why|test|show|describe|find|what|where)\b/i.test(words)
 const SHELL = /;\s?do\b|;\s?then\b/
 
 export function checkDefect(task: ReadTask, output: ReadText): Finding {
   const given = task.code || (SHELL.test(task.full.raw) ? task.full.raw : '')
-  if (!given || !(task.is.fix || ASKS_FIX.test(task.full.raw))) return notApplicable
+  if (!given) return notApplicable
+  const prose = task.code ? proseOf(task.full.raw, given) : task.full.raw
+  if (!task.is.fix && !ASKS_FIX.test(task.full.raw) && !isSymptom(prose)) return notApplicable
   const code = plainCode(mendedCode(task, output))
   if (!code.trim()) return notApplicable
   const words = task.full.raw
@@ -298,7 +315,7 @@ export function checkDefect(task: ReadTask, output: ReadText): Finding {
     given: plainCode(given),
     code,
     statements: statementsOf(code),
-    task: task.code ? proseOf(words, given) : words,
+    task: prose,
   }
   return isLoopKept(words, mending.given, code) ||
     DEFECTS.some(({ named, isLeft }) => named.test(mending.task) && isLeft(mending))

@@ -10,7 +10,7 @@ const isDay = (word: string) => WEEKDAY_NAMES.includes(word.replace(/s$/, '')) |
 type Binding = { name: string; noun: string; value: number }
 
 const BINDING_STOP = new Set(
-  'the and for with has have had was were are is its his her of to in on at by from will would can only just about over than more less who which that this a an as it they he she not no costs cost since until between desde hasta las los del para por con hacia der die das den dem und mit bis von vom zum zur seit ab uhr les des depuis jusqu pour avec entre'.split(
+  'your our my their we you these those there here if when what why how please yes thanks thank dear hi hello kind best both all each every one two three the and for with has have had was were are is its his her of to in on at by from will would can only just about over than more less who which that this a an as it they he she not no costs cost since until between desde hasta las los del para por con hacia der die das den dem und mit bis von vom zum zur seit ab uhr les des depuis jusqu pour avec entre'.split(
     ' ',
   ),
 )
@@ -44,7 +44,7 @@ function bindingsOf(text: string, separators: RegExp): Binding[] {
 /** A figure that the source gives to one name stands with another; and what one does in the source the other does in the answer. */
 export function checkExchangedNames(task: ReadTask, output: ReadText, source: string): Finding {
   if (task.is.creative || task.code) return notApplicable
-  const sourceValues = bindingsOf(source, /[.;\n,"“”]/)
+  const sourceValues = readNumbers(source).length < 2 ? [] : bindingsOf(source, /[.;\n,"“”]/)
   const written = sourceValues.length === 0 ? [] : bindingsOf(output.raw, /[.;\n]/)
   const conflicts = written.filter(({ name, noun, value }) => {
     const own = sourceValues.filter((binding) => binding.name === name && binding.noun === noun)
@@ -59,7 +59,8 @@ export function checkExchangedNames(task: ReadTask, output: ReadText, source: st
   if (new Set(conflicts.map(({ name }) => name)).size > 1 || hasExchangedFigures(source, output.raw)) return fault
   if (conflicts.length > 0) return doubt(fault)
   if (task.language?.language !== 'en') return notApplicable
-  return findSwap(actionsOf(source), actionsOf(output.raw))
+  const actions = actionsOf(source)
+  return actions.length >= 2 && findSwap(actions, actionsOf(output.raw))
     ? failed('What one does in the text given, another does in the answer.')
     : notApplicable
 }

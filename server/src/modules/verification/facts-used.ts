@@ -28,25 +28,39 @@ export function checkFactsUsed(task: ReadTask, output: ReadText): Finding {
     )
   )
     return notApplicable
+  const { facts, used } = countFacts(task, output)
+  if (facts < 3) return notApplicable
+  const numbers = readNumbers(output.raw, { words: true })
+  const isMissed = used === 0 || (facts >= 4 && used * 4 <= facts)
+  if (!isMissed) return passed
+  const fault = failed(`${used} of the ${facts} facts that the task gives are in it.`)
+  // Who applies a rule of the task to a case may write its figures and none of the case's own.
+  const taskNumbers = readNumbers(task.full.raw)
+    .slice(0, 12)
+    .map(({ values: [value] }) => value!)
+  const isShown = (value: number) => numbers.some((number) => standsFor(number, value))
+  // "Free until 4 hours before" a session at 7: until three.
+  const isCounted =
+    SPAN_BEFORE.test(task.full.raw) &&
+    taskNumbers.some((a) => taskNumbers.some((b) => a > b && (isShown(a - b) || isShown(a + b))))
+  const usesRule = isCounted || taskNumbers.some(isShown)
+  return used === 0 && !usesRule ? fault : doubt(fault)
+}
+
+/** How many facts a task gives, and how many of them are in the output. */
+export function countFacts(task: ReadTask, output: ReadText): { facts: number; used: number } {
   const facts = hardFacts(task)
-  if (facts.length < 3) return notApplicable
   const text = output.raw.toLowerCase()
   const numbers = readNumbers(output.raw, { words: true })
   const isUsed = (fact: string) => {
-    if (text.includes(fact)) return true
+    if (/\d/.test(fact) ? text.includes(fact) : output.words.some((word) => word.startsWith(fact))) return true
     const [value] = readNumbers(fact, { words: true })
     return value !== undefined && /^\d/.test(fact) && numbers.some((number) => standsFor(number, value.values[0]!))
   }
-  const used = facts.filter(isUsed).length
-  const isMissed = used === 0 || (facts.length >= 4 && used * 4 <= facts.length)
-  if (!isMissed) return passed
-  const fault = failed(`${used} of the ${facts.length} facts that the task gives are in it.`)
-  // Who applies a rule of the task to a case may write its figures and none of the case's own.
-  const usesRule = readNumbers(task.full.raw)
-    .slice(0, 60)
-    .some(({ values: [value] }) => numbers.some((number) => standsFor(number, value!)))
-  return used === 0 && !usesRule ? fault : doubt(fault)
+  return { facts: facts.length, used: facts.filter(isUsed).length }
 }
+
+const SPAN_BEFORE = /\d (?:h|hours?|days?|weeks?|minutes?|min|months?) (?:before|after|ahead|in advance|prior|from)\b/i
 
 /** Of the rules that a task gives, an answer needs those that fit its case only. */
 const withoutRules = (text: string) =>
@@ -74,7 +88,9 @@ function hardFacts(task: ReadTask): string[] {
     if (WEEKDAY_NAMES.includes(word) || MONTH_NAMES.includes(word)) facts.add(word)
   // Names in the middle of a sentence. German writes every noun with a capital.
   if (task.language?.language === 'en')
-    for (const match of text.matchAll(/(?<=[\p{Ll},] )(?:Mr |Mrs |Ms |Dr )?(\p{Lu}\p{Ll}{2,20})\b/gu))
+    for (const match of text.matchAll(
+      /(?<=[\p{Ll},] |: (?=\p{Lu}\p{Ll}{1,20} \p{Lu}\p{Ll}))(?:Mr |Mrs |Ms |Dr )?(\p{Lu}\p{Ll}{2,20})\b/gu,
+    ))
       if (
         facts.size < 20 &&
         !/^(?:English|German|French|Spanish|Italian|Linkedin|Twitter|Instagram|Policy|Customer|User)$/i.test(match[1]!)

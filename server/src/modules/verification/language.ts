@@ -8,6 +8,7 @@ import {
   languageNamed,
   sameLanguage,
 } from './languages.ts'
+import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
@@ -32,6 +33,9 @@ const WELL_KNOWN = new Set([
   'th',
 ])
 
+/** How many words of English are common. */
+const COMMON = 5_000
+
 /** The answer is in the language of the task, or in the one that the task names. */
 export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const prose = withoutCode(splitFences(output.raw).prose)
@@ -39,10 +43,15 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   const text = withoutQuotations(prose.replace(/`[^`\n]{0,200}`/g, ' '))
   // Where a language is named and there is only code, its comments are what can be in a language.
   // Names that the task has say nothing of the language.
-  const given = new Set(task.full.words)
+  const taskWords = new Set(task.full.words)
   const words = wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text)
-  const language = detectLanguage(words.filter((word) => !given.has(word) || isFunctionWord(word)))
+  const language = detectLanguage(words.filter((word) => !taskWords.has(word) || isFunctionWord(word)))
   const isOwnLanguage = language && task.language && sameLanguage(language.language, task.language.language)
+  const expectedLanguage = target ?? (task.mentionsLanguage ? undefined : task.language?.language)
+  if (expectedLanguage && isOtherHan(expectedLanguage, task.full.raw, text))
+    return failed(`It is not in the language asked for (${expectedLanguage}).`)
+  if (!task.mentionsLanguage && isEnglishInOtherScript(task, output))
+    return failed('It is in another script than the task.')
   const isForeign = !isOwnLanguage && findForeignWords(task, prose)
   if (isForeign) return failed('Its words are not those of the language of the task.')
   if (target) {
@@ -61,14 +70,14 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
       ? isApart(words, language.language, target) ||
         (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4 || language.scoreOf(target) === 0)) ||
         (WELL_KNOWN.has(target) && language.score >= 1 && language.score > 2 * language.scoreOf(target))
-      : language.isSure &&
+      : (language.isSure || isApart(words, language.language, target)) &&
         (output.words.length >= 8 ||
           /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]{6}/u.test(prose))
     return isOther
       ? failed(`It is in another language (${language.language}) than the one asked for (${target}).`)
       : notApplicable
   }
-  if (!language || !task.language || task.mentionsLanguage) return notApplicable
+  if (!language || !task.language || task.mentionsLanguage || isListOfTitles(prose)) return notApplicable
   // "Five Italian dishes" have Italian names.
   const isNamed = task.requestWords.some((word) => languageNamed(word) === language.language)
   if (isNamed && text.split(/[,;\n]/).every((part) => wordsOf(part).length <= 5)) return notApplicable
@@ -127,14 +136,57 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
 }
 
 const CODE_LINE =
-  /^\s{0,40}(?:SELECT|FROM|WHERE|AND|ORDER BY|GROUP BY|HAVING|LIMIT|(?:LEFT |INNER |RIGHT )?JOIN|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|VALUES|SET)\b|[{};]\s{0,8}$|=>|^\s{0,40}(?:def|const|let|var|import|function|class|return|public|if|for)\b.{0,200}[:({;]/
+  /^\s{0,40}(?:SELECT|FROM|WHERE|AND|ORDER BY|GROUP BY|HAVING|LIMIT|(?:LEFT |INNER |RIGHT )?JOIN|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|VALUES|SET)\b|[{};]\s{0,8}$|=>|^\s{0,40}(?:def|const|let|var|import|function|class|return|public|if|for)\b.{0,200}[:({;]|^\s{0,8}[a-z][\w.+-]{0,20}\s.{0,200}\s-{1,2}[A-Za-z].{0,200}\s-{1,2}[A-Za-z]/
+
+/** Flags, paths, globs and variables of a command. */
+const CODE_TOKEN = /^(?:--?[a-z]|\+\d|\$|\.{0,2}\/|~\/|[|>&]{1,2}$)|[{}\\*=_$]|\w\/\w.{0,80}\/|^['"][^'"]{0,80}[/.*]/i
+
+/** A third of the words of a command line are none. */
+function isCommand(line: string): boolean {
+  const tokens = line.trim().split(/\s+/)
+  const codes = tokens.filter((token) => token.length < 200 && CODE_TOKEN.test(token)).length
+  return codes >= 2 && codes * 3 >= tokens.length
+}
 
 /** Code without fences has no language of its own. */
 const withoutCode = (text: string) =>
   text
     .split('\n')
-    .filter((line) => line.length > 400 || !CODE_LINE.test(line))
+    .filter((line) => line.length > 400 || !(CODE_LINE.test(line) || isCommand(line)))
     .join('\n')
+
+/** Characters that Chinese writes in nearly every sentence and Japanese never. */
+const CHINESE =
+  /[这們们嗎吗呢吧麼么沒还给让說说话请谢为对关开见车长门问间钱试复团队习从练过样东两爱听买卖读热书這你她很]/gu
+const KANA = /[\p{Script=Hiragana}\p{Script=Katakana}]/gu
+
+/** Chinese where Japanese was wanted, or the other way round; their characters are partly the same. */
+function isOtherHan(expectedLanguage: string, task: string, text: string): boolean {
+  const count = (part: string, pattern: RegExp) => part.match(pattern)?.length ?? 0
+  if (expectedLanguage === 'ja')
+    return count(text, /\p{Script=Han}/gu) >= 6 && count(text, KANA) === 0 && count(text, CHINESE) >= 2
+  if (expectedLanguage !== 'zh') return false
+  return count(text, KANA) >= 8 && count(text, CHINESE) === 0 && count(task, KANA) === 0
+}
+
+/** "Seven days" and "Yes, it is" to a task without a Latin letter; a name may be in either script. */
+function isEnglishInOtherScript({ full }: ReadTask, { raw, words }: ReadText): boolean {
+  if (words.length > 6 || /\p{Script=Latin}/u.test(full.raw) || (full.raw.match(/\p{L}/gu)?.length ?? 0) < 6)
+    return false
+  const isPlain = (word: string) => numberOfWord(word) !== undefined || functionWordsIn([word], 'en') > 0
+  return (
+    words.some((word) => /^[a-z]{2}/.test(word) && isPlain(word)) &&
+    words.every((word) => isPlain(word) || (raw.includes(word) && (rankOf(word) ?? COMMON) < COMMON))
+  )
+}
+
+/** "La Vie en rose", "Milord": a row of short quotations and next to nothing else. */
+function isListOfTitles(text: string): boolean {
+  const quotes = quotedPassages(text, 200)
+  if (quotes.length < 2 || quotes.some((quote) => wordsOf(quote.text).length > 8)) return false
+  const quoted = quotes.reduce((sum, quote) => sum + wordsOf(quote.text).length, 0)
+  return wordsOf(text).length - quoted <= quotes.length
+}
 
 /** What is quoted may be in any language; where little else is said, it counts. */
 function withoutQuotations(text: string): string {
@@ -145,18 +197,25 @@ function withoutQuotations(text: string): string {
     at = end
   }
   rest += text.slice(at)
-  return wordsOf(rest).length >= 8 ? rest : text
+  // Words with a capital may be names: "Take On Me" (Name Name), "Maniac" (Name).
+  return (rest.match(/(?<!\p{L})[\p{Ll}\p{Lo}]/gu)?.length ?? 0) >= 8 ? rest : text
 }
 
 /** The small words of another language stand in the answer, and those of the task's own do not; in the task it is the other way round. */
 function hasOtherFunctionWords(task: ReadTask, words: readonly string[], { language }: DetectedLanguage): boolean {
   const { language: own, isSure } = task.language!
+  if (!isSure && language === 'en' && isMostlyEnglish(task.full.raw)) return false
   // "Di" and "Do" are words of Polish, and days of a German week.
   if (!isSure && !WELL_KNOWN.has(own)) return false
-  const given = [task.material, ...task.context].map((text) => detectLanguage(wordsOf(text))?.language)
-  if (sameLanguage(language, own) || given.some((other) => other && sameLanguage(other, language))) return false
+  const materialLanguages = [task.material, ...task.context].map((text) => detectLanguage(wordsOf(text))?.language)
+  if (sameLanguage(language, own) || materialLanguages.some((other) => other && sameLanguage(other, language)))
+    return false
   const ofOther = functionWordsIn(words, language)
-  const ofTask = functionWordsIn(task.requestWords, own)
+  // "A", "E" and "I" may be labels.
+  const ofTask = functionWordsIn(
+    task.requestWords.filter((word) => word.length > 1),
+    own,
+  )
   return (
     words.filter((word) => /\p{L}/u.test(word)).length >= 6 &&
     ofOther >= 3 &&
@@ -236,13 +295,14 @@ function findForeignWords(task: ReadTask, prose: string): boolean {
   const isEnglishTask =
     requestShare.count >= 4 && requestShare.share >= 0.75 && (materialShare.count < 4 || materialShare.share >= 0.75)
   if (isEnglishTask && answer.share < 0.4 && countEnglish(prose) === 0) return true
+  const commonShare = englishShare(task.request, 10_000).share
   const isForeignTask =
     requestShare.count >= 3 &&
-    requestShare.share < 0.45 &&
+    commonShare < 0.45 &&
     (materialShare.count < 4 || materialShare.share < 0.5) &&
     countEnglish(task.request) === 0 &&
     task.language !== undefined &&
-    task.language.score >= 1.4 &&
+    task.language.score >= (commonShare === 0 && requestShare.count >= 4 ? 1 : 1.4) &&
     task.language.language !== 'en'
   return isForeignTask && answer.share > 0.92 && countEnglish(prose) >= 2
 }

@@ -15,6 +15,7 @@ const MIN_ROWS = 3
 export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   if (task.code || task.is.creative || task.agentId.startsWith('coder')) return notApplicable
   const text = [task.full.raw, ...task.context].join('\n')
+  if (readNumbers(text).length < 2) return notApplicable
   const records = groupRecords(recordsOf(text))
   if (records.length < 2) return notApplicable
   const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))])
@@ -109,6 +110,9 @@ type Formula = ReadonlyMap<string, number>
 const RATIO =
   /\b(?:roas|roi|ctr|cpc|cpa|rate|ratio|per (?!person|employee|head|worker|household|name|customer|item)|margin|average|avg|mean|share|speed|density|pro|je|por|par)\b|%/i
 
+/** Formulas that can explain a column and not accuse a figure in it. */
+const weak = new WeakSet<Formula>()
+
 function formulasOf(
   records: readonly NamedFigures[],
   shared: readonly number[],
@@ -116,16 +120,21 @@ function formulasOf(
 ): Formula[] {
   const width = records[0]!.figures.length
   const formulas: Formula[] = []
-  const add = (compute: (figures: readonly number[]) => number) =>
-    formulas.push(new Map(records.map(({ name, figures }) => [name, compute(figures)])))
+  const add = (compute: (figures: readonly number[]) => number, isWeak = false) => {
+    const formula = new Map(records.map(({ name, figures }) => [name, compute(figures)]))
+    formulas.push(formula)
+    if (isWeak) weak.add(formula)
+  }
   const totals = records[0]!.figures.map((_, column) => sumOf(records.map(({ figures }) => figures[column]!)))
   for (let i = 0; i < width; i++) {
     add((f) => f[i]!)
     add((f) => (100 * f[i]!) / totals[i]!)
     for (const x of [...shared, ...CONSTANTS]) {
-      add((f) => f[i]! * x)
-      add((f) => f[i]! / x)
-      add((f) => x / f[i]!)
+      // Where a name has several figures, one of them and a number of ours fit by chance.
+      const isWeak = width > 2 && !shared.includes(x)
+      add((f) => f[i]! * x, isWeak)
+      add((f) => f[i]! / x, isWeak)
+      add((f) => x / f[i]!, isWeak)
     }
     for (const x of shared) {
       add((f) => f[i]! + x)
@@ -152,6 +161,14 @@ function formulasOf(
   }
   const weights = percents.length === width && Math.abs(sumOf(percents) - 100) < 0.01 ? percents : undefined
   if (weights) add((f) => sumOf(f.map((value, i) => (value * weights[i]!) / 100)))
+  if (width === 3) {
+    add((f) => f[0]! * f[1]! * f[2]!)
+    for (let k = 0; k < 3; k++) {
+      add((f) => (f[0]! * f[1]! * f[2]!) / f[k]! ** 2)
+      add((f) => (sumOf(f) - f[k]!) / f[k]!, true)
+      add((f) => f[k]! ** 2 / (f[0]! * f[1]! * f[2]!), true)
+    }
+  }
   if (width > 2) {
     add(sumOf)
     add((f) => sumOf(f) / f.length)
@@ -177,6 +194,7 @@ function findOutOfLine(column: readonly ColumnFigure[], formulas: readonly Formu
     if (figures.length < 2 || figures.length < column.length - 1) continue
     const misses = figures.filter((figure) => !fits(figure))
     if (misses.length === 0) return 'none'
+    if (weak.has(formula)) continue
     // Ranks and small counts fit a formula by chance.
     const isPrecise = figures.every(({ number }) => number.decimals > 0 || Math.abs(number.values[0]!) >= 10)
     // Two small whole figures fit one of so many formulas by chance too.

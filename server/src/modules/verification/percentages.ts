@@ -6,7 +6,10 @@ import type { ReadTask } from './task.ts'
 
 /** Changes, shares and rates in percent that the task asks for. */
 export const checkPercentages = (task: ReadTask, answer: Answer): Finding =>
-  combine([checkChange(task, answer), checkShareOfList(task, answer), checkRates(task, answer)])
+  // Each of them needs two figures of the task.
+  readNumbers(task.full.raw).length < 2
+    ? notApplicable
+    : combine([checkChange(task, answer), checkShareOfList(task, answer), checkRates(task, answer)])
 
 const isRounded = (number: TextNumber, value: number) =>
   Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals
@@ -25,19 +28,23 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     /\bpercent|%|\bgrowth rate|\b(?:growth|change|increase|drop|decline|decrease|rise)\?|\bprozent|\bhow (?:big|much|large|strong)|\bby how|\bpourcent|\bporcentaje|\bpor ciento/i.test(
       request,
     )
-  // "From 4 % to 7 %" are points, and a summary tells of a change without asking for it.
-  if (change && asksChange && !change[0].includes('%') && !task.is.summary) {
+  // "From 4 % to 7 %" are points unless "relative" is said, and a summary tells of a change without asking for it.
+  const isOfPercents = change !== null && /%/.test(request.slice(change.index, change.index + change[0].length + 2))
+  if (change && asksChange && (!isOfPercents || /\brelativ/i.test(request)) && !task.is.summary) {
     const from = readNumbers(change[1] ?? change[3]!)[0]!.values
     const to = readNumbers(change[2] ?? change[4]!)[0]!.values
     const expected = from.flatMap((a) => to.map((b) => (100 * (b - a)) / a))
     const isRough = /\b(?:roughly|about|approx)/i.test(request)
-    return expected.some((value) =>
-      percents.some(
-        (number) =>
-          standsFor(number, value, isRough || isRoughIn(answer.text, number)) ||
-          Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals,
-      ),
-    )
+    // "By a factor of 1.3".
+    const isFactor = isOfPercents && from.some((a) => to.some((b) => shows(answer, b / a)))
+    return isFactor ||
+      expected.some((value) =>
+        percents.some(
+          (number) =>
+            standsFor(number, value, isRough || isRoughIn(answer.text, number)) ||
+            Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals,
+        ),
+      )
       ? passed
       : failed('The change in percent is not right.')
   }
@@ -45,36 +52,38 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     (number) =>
       !number.isPercent &&
       !/^(?:19|20)\d\d$/.test(number.text) &&
-      !/[A-Za-z]$|\b(?:weeks?|months?|days?|years?|quarter|q|kw|woche|page|room|level|no\.?) $/i.test(
-        request.slice(Math.max(0, number.start - 9), number.start),
+      !/[A-Za-z]$|(?<!\b(?:last|this|previous|prior) )\b(?:weeks?|months?|days?|years?|quarter|q|kw|woche|page|room|level|no\.?) $/i.test(
+        request.slice(Math.max(0, number.start - 18), number.start),
       ),
   )
   if (
     numbers.length === 2 &&
-    /\b(?:share|percent(?:age)?|conversion|proportion|fraction|what %|rate|growth|grow|grew|increase|decrease|drop|decline|change|margin|churn|anteil|prozent|pourcentage|porcentaje|percentuale)\b/i.test(
+    /\b(?:in|what|which|how many) %|% ?\?|\b(?:share|percent(?:age)?|conversion|proportion|fraction|loss|shrinkage|rate|growth|grow|grew|increase|decrease|drop|decline|change|margin|churn|anteil|prozent|pourcentage|porcentaje|percentuale)\b/i.test(
       request,
     ) &&
-    !/\b(?:interest|tax|vat|discount|off|tip|compound|per year|annual|roi)\b|%/i.test(request)
+    !/\b(?:interest|tax|vat|discount|off|tip|compound|per year|annual|roi)\b|%/i.test(
+      request.replace(ASKED_PERCENT, ' '),
+    )
   ) {
     const [a, b] = numbers.map(({ values }) => values[0]!) as [number, number]
     // What rises or falls does so against the figure of before, which stands first unless the text says otherwise.
     const isChange =
-      /\b(?:rise|rose|grow|grew|growth|increase\w?|drop\w{0,4}|fall|fell|decrease\w?|decline\w?|change\w?)\b/i.test(
-        request,
-      ) && !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
+      CHANGE.test(request) && !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
+    // "150 last year, 180 this year": the figure of before is the one that is called so.
+    const [before, now] = [/\b(?:last|previous|prior)\b/i, /\b(?:this|now|current\w{0,2}|today)\b/i].map((word) =>
+      request.search(word),
+    ) as [number, number]
+    const isDated = CHANGE.test(request) && before >= 0 && now >= 0
     const isPartOf = /\d (?:\p{L}{2,14} )?(?:out )?(?:of|von|sur|de|di|su) (?:the )?\d/iu.test(request)
-    const expected = isPartOf
-      ? [(100 * a) / b, (100 * (b - a)) / b]
-      : isChange
-        ? [(100 * (b - a)) / a]
-        : [
-            (100 * a) / b,
-            (100 * b) / a,
-            (100 * (a - b)) / a,
-            (100 * (a - b)) / b,
-            (100 * a) / (a + b),
-            (100 * b) / (a + b),
-          ]
+    const isLoss =
+      LOSS.test(request) &&
+      !RISE.test(request) &&
+      !/\b(?:share|rate|conversion|churn|margin|costs?|expenses|turnover)\b/i.test(request)
+    const expected = expectedShares(a, b, {
+      isPartOf,
+      isLoss,
+      base: isDated ? (before < now ? a : b) : isChange ? a : undefined,
+    })
     return expected.some((value) =>
       percents.some(
         (number) =>
@@ -87,6 +96,26 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
   }
   return notApplicable
 }
+
+/** Every share or change in percent that two figures can be meant to have. */
+function expectedShares(
+  a: number,
+  b: number,
+  { isPartOf, isLoss, base }: { isPartOf: boolean; isLoss: boolean; base: number | undefined },
+): number[] {
+  const difference = b - a
+  if (isPartOf) return [(100 * a) / b, (100 * difference) / b]
+  // What is lost is a part of the larger of two figures, or it is one of them.
+  if (isLoss) return [(100 * difference) / Math.max(a, b), (100 * Math.min(a, b)) / Math.max(a, b)]
+  if (base !== undefined) return [(100 * difference) / base]
+  return [a / b, b / a, difference / a, difference / b, a / (a + b), b / (a + b)].map((share) => 100 * share)
+}
+
+/** "Weight loss in %?" asks for a percentage; "4 %" is one. */
+const ASKED_PERCENT = /(?<!\d ?)%/g
+const CHANGE = /\b(?:rise|rose|grow|grew|growth|increase\w?|drop\w{0,4}|fall|fell|decrease\w?|decline\w?|change\w?)\b/i
+const LOSS = /\b(?:loss|lost|losses|shrinkage|shrank|waste|wastage|drop|dropped|decrease|decline|reduction|fell)\b/i
+const RISE = /\b(?:rise|rose|gain|gained|growth|grew|increase[sd]?)\b/i
 
 const SHARE_ASKED =
   /\b(?:share|percentage|percent|proportion|anteil|prozent\w{0,4}|pourcentage|porcentaje|percentuale|quota|part)\b|%/i

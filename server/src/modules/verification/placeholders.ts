@@ -1,3 +1,4 @@
+import { opensWithCode } from './code-faults.ts'
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, splitFences, wordsOf } from './text.ts'
@@ -13,12 +14,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
   if (/\blorem ipsum\b/i.test(output.raw) && !/\blorem\b/i.test(task.full.raw))
     return failed('It contains filler text.')
   // Code without a fence around it is code all the same.
-  const isBare =
-    blocks.length === 0 &&
-    task.agentId.startsWith('coder') &&
-    /^(?:def|async def|function|class|import|from|const|let|var|public|func|fn|package|using|#!\/)\b/.test(
-      output.raw.trim(),
-    )
+  const isBare = blocks.length === 0 && task.agentId.startsWith('coder') && opensWithCode(output.raw)
   for (const { code } of isBare ? [{ code: output.raw }] : blocks) {
     const fault = findCodePlaceholder(code, task)
     if (fault) return failed(fault)
@@ -49,7 +45,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
 }
 
 const PLACEHOLDER_PHRASE =
-  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|results?|data|image|list|sum|total|amount|figure|number|value|date|price|address|link|quote|punchline|title|table|example) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?|sample |dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
+  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|results?|data|image|list|sum|total|amount|figure|number|value|date|price|address|link|quote|punchline|title|table|example) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?(?:sample |dummy )?|dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
 
 const STAGE =
   /^(?:(?:figure|fig|table|ref|footnote|source|note|sentences?|paragraph|line|page|section|chapter|row|step) \d|laughs?|laughter|applause|pause|beat|sighs?|sic|verse ?\d?|chorus|bridge|outro|intro|music|audience .{0,30}|drum ?roll|rimshot|mic drop|crowd .{0,30}|source|citation.{0,20}|note|edit|link|image|lacht|pausa|rires?|whispers?|dramatic .{0,30}|walks? .{0,30}|exit.{0,30}|enter.{0,30}|gasps?|smiles?|shrugs?|looks? .{0,30}|points? .{0,30})$/i
@@ -105,6 +101,15 @@ function isSlot(inner: string, isBracket: boolean): boolean {
   return isBracket ? hasSlotWord || isPhrase || isShouted : hasSlotWord
 }
 
+/** "the whole function", "in full", "I'll paste it as is" */
+const WHOLE =
+  /\b(?:full|complete|whole|entire|ganzen?|komplette[nrs]?|vollständige[nrs]?|complète|entière|completa|completo|intera|entera) (?:\w{1,20} )?(?:functions?|files?|code|scripts?|class(?:es)?|methods?|components?|modules?|program|query|listing|source|version|thing|funktion|datei|klasse|methode|skript|fonction|fichier|función|archivo|clase|funzione)\b|\bin full\b|\b(?:no|without) (?:omissions|elisions|ellips[ei]s|placeholders|abbreviations)\b|\b(?:don't|do not|never) (?:abbreviate|shorten|omit|leave (?:anything|parts?) out|skip (?:anything|parts?))\b|\b(?:ready to paste|copy[- ]paste|paste it (?:in )?(?:as is|straight|directly|back))\b/i
+/** "// rest unchanged", "# same as before" */
+const AS_BEFORE =
+  /\b(?:as before|unchanged|(?:stays?|remains?) the same|same as (?:before|above|in the original)|omitted(?: for brevity)?|for brevity|wie (?:vorher|bisher|zuvor|oben)|unverändert|comme avant|igual que antes|sin cambios)\W{0,8}$/i
+const OF_BEFORE =
+  /^\W{1,6}(?:the |your |keep (?:the |your )?)?(?:rest|remainder|existing|remaining|other|previous|same|original|bestehende\w?|restliche\w?|übrige\w?)\b/i
+
 function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
   const lines = code
     .split('\n')
@@ -117,7 +122,7 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
     )
   // "// ... loop over the points": a part that was left out, where the task gives no code that it could stand for.
   const isElision = (line: string) =>
-    /^(?:#|\/\/|--|\/\*|<!--) ?(?:\.{3}|…) ?\(?\p{L}/u.test(line) ||
+    /^(?:#|\/\/|--|\/\*|<!--) ?(?:\.{3}|…) ?(?:\(?\p{L}|$|\*\/|-->)/u.test(line) ||
     /^(?:#|\/\/|--|\/\*) ?[<[{]{1,2}\p{L}[^<>[\]{}\n]{2,60} [^<>[\]{}\n]{2,60}[>\]}]{1,2}$/u.test(line) ||
     /^(?:#|\/\/|--|\/\*|<!--) ?(?:todo|fixme)\b.{0,20}\b(?:implement|write|add|fill|complete|finish|handle|code)/i.test(
       line,
@@ -126,7 +131,22 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
   const isOwnTodo = (line: string) =>
     /^(?:#|\/\/|--|\/\*|<!--) ?(?:todo|fixme)\b/i.test(line) && !task.full.raw.includes(line)
   if (!/\b(?:todo|fixme)\b/i.test(task.full.raw) && lines.some(isOwnTodo)) return 'Its code leaves a part out.'
-  if (asksToWrite && lines.some(isElision)) return 'Its code leaves a part out.'
+  const wantsWhole = asksToWrite || WHOLE.test(task.full.raw)
+  if (wantsWhole && lines.some((line) => isElision(line) && !task.full.raw.includes(line)))
+    return 'Its code leaves a part out.'
+  // "catch (e) { // existing error handling }": a comment is all that a block has.
+  const isOnly = (at: number) =>
+    /[{:]$|\b(?:then|do)$/.test(lines[at - 1] ?? '') && /^(?:[})]|end\b|fi\b|done\b|$)/.test(lines[at + 1] ?? '')
+  if (
+    wantsWhole &&
+    lines.some(
+      (line, at) =>
+        isComment(line) &&
+        (AS_BEFORE.test(line) || (OF_BEFORE.test(line) && isOnly(at))) &&
+        !task.full.raw.includes(line),
+    )
+  )
+    return 'Its code leaves a part out.'
   // "return true // TODO: check it": work that was wanted whole is left open.
   const wantsAll =
     asksToWrite || /\b(?:full|complete|whole|entire|finish|compilable|vollständig\w{0,2})\b/i.test(task.full.raw)

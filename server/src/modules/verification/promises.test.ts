@@ -212,9 +212,9 @@ const FORMS: readonly Promised[] = [
   ],
   [
     'writer-v1',
-    'Invite the crew to the boat party on 8 May; mention that shoes must be left on the pier.',
-    'Dear crew, come to the boat party on 8 May and look forward to cake.',
-    'Dear crew, come to the boat party on 8 May, and leave your shoes on the pier.',
+    'Invite the crew to the boat party on 8 May; mention that shoes must be left on pier 7.',
+    'Dear crew, come to the boat party on 8 May and leave your shoes outside.',
+    'Dear crew, come to the boat party on 8 May, and leave your shoes on pier 7.',
   ],
   [
     'writer-v1',

@@ -75,6 +75,7 @@ const AREA: Readonly<Record<string, string>> = { m: 'sqm', f: 'sqft', k: 'sqkm' 
 /** The text with units of several words as one, "in" as inch where it follows a figure, and hours with minutes in full. */
 export const plainUnits = (text: string): string =>
   text
+    .replaceAll(/(?<=\b(?:m|km|cm|mm|ft))\^(?=[23]\b)/gi, '')
     .replaceAll(/\b(us )?(?:fluid ounces?|fl\.? ?oz)\b/gi, (_, us) => (us ? 'usfloz' : 'floz'))
     .replaceAll(/\bnautical (miles?)\b/gi, 'nautical$1')
     .replaceAll(

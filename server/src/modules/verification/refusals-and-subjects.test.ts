@@ -78,6 +78,32 @@ const REFUSED: readonly (Case & { by: string })[] = [
     task: 'What is 19 % VAT on 420.00 net, gross?',
     output: 'VAT is 79.80, so the gross amount is 489.80.',
   },
+  {
+    by: 'on_task',
+    agentId: 'writer-v1',
+    task: 'LinkedIn bio, third person: Omar Reyes, nurse manager, 14 years, runs a night clinic in Malaga, plays trumpet',
+    output:
+      'A strong LinkedIn bio opens with what you do and for whom. Keep it short, show one result and close with a way to reach you.',
+  },
+  {
+    by: 'on_task',
+    agentId: 'strategist-v1',
+    task: 'Which of these for our stall: gazebo 180, trailer 950, van 4,200? Budget 1,000, team: Jo and Ravi',
+    output:
+      'Budgets are promises in numbers. A good one is reviewed monthly, leaves room for surprises and is shared with everybody who spends.',
+  },
+  {
+    by: 'answered',
+    agentId: 'support-v1',
+    task: 'Guest asks about late check-out: until 14:00 for 20 euros. Write an answer.',
+    output: 'Noted. I will prepare an answer about the late check-out soon and pass it on to you.',
+  },
+  {
+    by: 'answered',
+    agentId: 'default',
+    task: 'Suggest a title for my memoir, I grew up on a lighthouse.',
+    output: "I'd be glad to help, but only you can know what your memoir should be called. Let the memories guide you.",
+  },
 ]
 
 const RIGHT: readonly Case[] = [
@@ -112,6 +138,41 @@ const RIGHT: readonly Case[] = [
     agentId: 'comedian-v1',
     task: 'Funny haiku about socks',
     output: 'Two went in the wash\nOne came out alone' + '\nThe drum never talks',
+  },
+  {
+    agentId: 'writer-v1',
+    task: 'Write a thank-you card for our postman Mr Okoro, 12 years on our street, retiring Friday.',
+    output: 'Twelve years of rain, dogs and heavy parcels, and always a smile at the gate. Thank you, Mr Okoro!',
+  },
+  {
+    agentId: 'writer-v1',
+    task: 'How do I write a good thank-you card? My teacher Mrs Wells retires after 30 years.',
+    output:
+      'A good thank-you card names one moment only you two share. Say what it changed, keep it short and sign with your full name.',
+  },
+  {
+    agentId: 'writer-v1',
+    task: 'Two sentences for a poster: come to the blood drive.',
+    output:
+      'It takes an hour and a biscuit, and somebody you will never meet goes home to her kids. Roll up a sleeve on Thursday.',
+  },
+  {
+    agentId: 'support-v1',
+    task: 'Customer complains about a broken vase. We check with the courier and answer within 2 days. Write a reply.',
+    output:
+      "Hello, we're sorry about the vase. We are checking with the courier and will send you an answer within 2 days.",
+  },
+  {
+    agentId: 'support-v1',
+    task: 'FAQ: returns within 30 days; shop closed Sundays. Q: Do you ship to Norway? Answer only from the FAQ.',
+    output:
+      "I'm sorry, our FAQ doesn't say whether we ship to Norway, so I can't give you a firm answer. What it does say: returns are possible within 30 days, and the shop is closed on Sundays.",
+  },
+  {
+    agentId: 'comedian-v1',
+    task: 'Joke about a lazy genie',
+    output:
+      'I rubbed the lamp and the genie sighed: "I\'m sorry, I can\'t help you with wishes before ten." So I wished for a later morning.',
   },
 ]
 

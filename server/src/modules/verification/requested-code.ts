@@ -12,7 +12,7 @@ const CODE_LANGUAGES: Readonly<Record<string, RegExp>> = {
   java: /\bjava\b(?!script)/i,
   ruby: /\bruby\b/i,
   php: /\bphp\b/i,
-  sql: /\bsql\b/i,
+  sql: /\bsql\b(?![- ]?injection)/i,
   bash: /\b(?:bash|shell script|sh script)\b/i,
   'c#': /\bc#|\bcsharp\b/i,
   'c++': /\bc\+\+/i,
@@ -65,7 +65,7 @@ export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
       .filter(([, pattern]) => pattern.test(text))
       .map(([name]) => name)
   const targets = target ? namedIn(`in${target}`) : []
-  const requestedLanguages = targets.length === 1 ? targets : namedIn(task.request)
+  const requestedLanguages = targets.length === 1 ? targets : namedIn(task.request.replaceAll(UNWANTED, ' '))
   const fenced = splitFences(output.raw).blocks
   const bare = fenced.length === 0 ? codeOfAnswer(output) : ''
   const blocks = bare ? [{ language: '', code: bare }] : fenced
@@ -74,9 +74,14 @@ export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
     a === b ||
     (['javascript', 'typescript', 'html', 'css'].includes(a) && ['javascript', 'typescript', 'html', 'css'].includes(b))
   const tags = blocks
-    .map((block) => TAGS[block.language] ?? (block.language || guessCodeLanguage(block.code) || ''))
+    .flatMap((block) => TAGS[block.language] ?? (block.language ? [block.language] : guessCodeLanguages(block.code)))
     .filter((tag) => Object.hasOwn(CODE_LANGUAGES, tag))
   if (tags.length === 0) return notApplicable
+  // Code that is given and goes on in its own language.
+  const taskTags = targets.length === 1 ? [] : splitFences(task.full.raw).blocks.map(({ language }) => language)
+  if (taskTags.some((tag) => tag && tags.includes(TAGS[tag] ?? tag))) return passed
+  // "Our backend is Java": what runs or sets up a program is in no language of programs.
+  if (tags.every((tag) => SURROUNDS.has(tag)) && !isOrdered(requestedLanguages[0]!, task.request)) return notApplicable
   return tags.some((tag) => isKin(tag, requestedLanguages[0]!)) ||
     (requestedLanguages[0] === 'sql' &&
       blocks.some(({ code }) => /\b(?:select|insert|update|delete|create)\b/i.test(code))) ||
@@ -88,18 +93,33 @@ export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
       : failed(`The code is not in ${requestedLanguages[0]}.`)
 }
 
-const guessCodeLanguage = (code: string): string | undefined =>
-  /^[ \t]{0,40}def \w{1,60}\(.{0,200}\).{0,60}:[ \t]{0,10}$/m.test(code)
-    ? 'python'
-    : /^[ \t]{0,40}(?:pub )?fn \w{1,60}/m.test(code)
-      ? 'rust'
-      : /^func \w{1,60}\(/m.test(code)
-        ? 'go'
-        : /\bfunction \w{0,60}\(|=>|\bconst \w{1,60} =/.test(code)
-          ? 'javascript'
-          : /^[ \t]{0,40}select\b/im.test(code)
-            ? 'sql'
-            : undefined
+const SURROUNDS = new Set('bash powershell yaml html css sql'.split(' '))
+
+/** "in Java", "a Java method", "Java: …", but not "my Java app". */
+function isOrdered(language: string, request: string): boolean {
+  const name = CODE_LANGUAGES[language]!.source
+  return new RegExp(
+    `^\\W{0,4}(?:${name})|\\b(?:in|into|using)\\s(?:plain |modern )?(?:${name})|(?<!\\b(?:my|our|your|this|the|that|his|her|their) )(?:${name})\\s(?:\\w{1,20} ){0,2}(?:functions?|scripts?|code|programs?|class(?:es)?|methods?|snippets?|one-?liners?|modules?|queries|query)\\b`,
+    'i',
+  ).test(request)
+}
+
+/** What only code of these languages has, for code that names none. */
+const SIGNS_OF: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/^[ \t]{0,40}def \w{1,60}\(.{0,200}\).{0,60}:[ \t]{0,10}$/m, ['python']],
+  [/^[ \t]{0,40}(?:pub )?fn \w{1,60}/m, ['rust']],
+  [/^[ \t]{0,40}(?:(?:private|suspend|inline|override) )?fun \w{1,60}[(<]/m, ['kotlin']],
+  [/^[ \t]{0,40}func \w{1,60}\([^)\n]{0,200}:/m, ['swift']],
+  [/^func \w{1,60}\(/m, ['go', 'swift']],
+  [/^[ \t]{0,40}(?:const|let) \w{1,60} = (?:async )?\(.{0,200}\) =>|\bconsole\.log\(/m, ['javascript', 'typescript']],
+  [/\bfunction \w{0,60}\(/, ['javascript', 'typescript', 'php', 'lua', 'bash', 'powershell', 'dart']],
+  [/^[ \t]{0,40}select\b/im, ['sql']],
+]
+const guessCodeLanguages = (code: string): readonly string[] => SIGNS_OF.find(([sign]) => sign.test(code))?.[1] ?? []
+
+/** "a Java method (not Kotlin!)" */
+const UNWANTED =
+  /\b(?:not|no|never|instead of|rather than|nicht|statt|keine?n?|pas(?: de| en)?|sin|senza)\s(?:in |use |using |plain |any |the )?[\w+#.]{1,12}(?:(?: or | nor |\/)[\w+#.]{1,12})?/gi
 
 const NOUN =
   '(?:function|method|class|variable|component|table|script|funktion|klasse|methode|fonction|classe|méthode|función|clase|funzione|função)'

@@ -16,7 +16,7 @@ export function requestsJson(request: string): boolean {
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|give|(?:respond|reply|answer) with)(?: \w{1,20}){0,3} json\b/.test(
       request,
     ) ||
-    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?){[\n]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in )?(?:valid )?json\b/.test(
+    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?(){[\n–—]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in )?(?:valid )?json\b/.test(
       request,
     ) ||
     // "Produce a JSON object", where nothing else does so ("the endpoint should return a JSON object").
@@ -24,7 +24,7 @@ export function requestsJson(request: string): boolean {
       request,
     ) ||
     // "JSON object with …" at the start of a clause, "must be valid JSON".
-    /(?:^|[.!?;\n]\s{0,3})(?:valid )?json(?: object| array| only| please| with| for|,|:)|\b(?:answer|reply|output|response|it|result) (?:must|has to|should) be (?:valid |a |one |in )?json\b/.test(
+    /(?:^|[.!?;]\s{1,3}|\n\s{0,3})(?:valid )?json(?: object| array| only| please| with| for|,|:)|\b(?:answer|reply|output|response|it|result) (?:must|has to|should) be (?:valid |a |one |in )?json\b/.test(
       request,
     )
   )
@@ -32,7 +32,7 @@ export function requestsJson(request: string): boolean {
 
 export function checkJson(task: ReadTask, output: ReadText): Finding {
   const request = readRequest(task)
-  if (!requestsJson(request)) return notApplicable
+  if (!requestsJson(request) || /\bjsonc\b|\bwith comments\b/.test(request)) return notApplicable
   const { blocks } = splitFences(output.raw)
   const text = blocks.length === 1 ? blocks[0]!.code : output.raw
   let value: unknown

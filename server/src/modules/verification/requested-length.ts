@@ -1,4 +1,4 @@
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import { readRequest, requestsJson } from './requested-form.ts'
 import { requestedCounts } from './requested-size.ts'
@@ -112,7 +112,10 @@ export function requestedLengths(request: string): Bounds[] {
 
 /** The fewest words that somebody could count: a hyphen joins two, and a line with the subject is no part of the text. */
 function countWords(text: string): number {
-  const body = text.replace(/^\s{0,4}\**(?:subject|betreff|objet|asunto|oggetto|titel|title)\b[^\n]{0,200}\n/i, '')
+  const body = text
+    // "(9 words, so you have room for more)" is a remark.
+    .replace(/\(\d{1,4} (?:words|wörter|mots|palabras|parole)\b[^()\n]{0,120}\)\s{0,4}$/i, '')
+    .replace(/^\s{0,4}\**(?:subject|betreff|objet|asunto|oggetto|titel|title)\b[^\n]{0,200}\n/i, '')
   return body.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }
 
@@ -198,6 +201,6 @@ export function checkTranslationLength(task: ReadTask, output: ReadText): Findin
   return output.words.length * 3 < words
     ? failed('It is much shorter than the text to be translated.')
     : isCut
-      ? failed('It stops before the end of the text to be translated.')
+      ? doubt(failed('It stops before the end of the text to be translated.'))
       : passed
 }

@@ -30,8 +30,8 @@ const LEAST = /\b(?:lowest|smallest|fewest|least|cheapest|earliest|shortest|ligh
 function checkRows(task: ReadTask, output: ReadText): Finding {
   const request = splitFences(task.full.raw).prose
   const code = codeOf(output).replace(/\s+/g, ' ')
-  if (!/sql\b|\bquery\b|\btables?\b|\bselect\b|\bschema\b/i.test(task.full.raw) || !/\bselect\b/i.test(code))
-    return notApplicable
+  const isQuery = /sql\b|\bquery\b|\btables?\b|\bselect\b|\bschema\b|\b[a-z_]\w{1,40}\([a-z_]\w{0,40}, ?[a-z_]\w/i
+  if (!isQuery.test(task.full.raw) || !/\bselect\b/i.test(code)) return notApplicable
   const wanted = ROWS.exec(request)
   const limits = [...code.matchAll(LIMIT)]
   if (wanted && limits.length === 1) {
@@ -50,7 +50,17 @@ function checkRows(task: ReadTask, output: ReadText): Finding {
   const isLeast = (isLimited ? LEAST : ASCENDING).test(request)
   // "The top 3 fastest" have the smallest times.
   const isTop = isLimited && /\btop\b/i.test(request) && !/\b\w{2,12}est\b|\bbest\b|\bworst\b/i.test(request)
-  if ((isMost || isTop) === isLeast || /\b(?:age|speed|rank|case)\b|^-/i.test(key)) return notApplicable
+  if (
+    (isMost || isTop) === isLeast ||
+    /\b(?:speed|case)\b|(?:\b|_)(?:age|ages|rank|position|since|ago)(?:\b|_)|^-/i.test(key)
+  )
+    return notApplicable
+  // The longest stay began first: a span is read only in a column of spans.
+  if (
+    /\b(?:longest|shortest|kürzeste|längste)/i.test(request) &&
+    !/dur|len|second|minute|hour|days|span|elapsed|\btime\b|_time\b|\s-\s/i.test(key)
+  )
+    return notApplicable
   return /\bdesc\b/i.test(key) === !isLeast ? passed : failed('The query takes the rows from the other end.')
 }
 

@@ -1,7 +1,7 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import { isItemNoun } from './requested-size.ts'
-import { isOrder } from './required-points.ts'
+import { isOrder, LENGTH_LIMIT } from './required-points.ts'
 import type { ReadTask } from './task.ts'
 import { clip, plainText, quotedPassages, type ReadText } from './text.ts'
 
@@ -40,9 +40,6 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
   return missing === undefined ? passed : failed(`It leaves out ${clip(missing, 30)}, which the task wants in it.`)
 }
 
-const LIMIT =
-  /(?:\b(?:max\.?|maximum|at most|under|up to|exactly|about|in|within|no more than) )?\d{1,5}(?:\s?[-–]\s?\d{1,5})?[ -](?:words?|characters?|chars|sentences?|lines?|paragraphs?)\b/gi
-
 const ADDRESS =
   /(?<![\w.+-])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,3}|\bhttps?:\/\/[^\s,)]{3,100}|\bwww\.[^\s,)]{3,80}/g
 
@@ -53,10 +50,7 @@ function requirementsOf(clause: string): string[] {
     clause,
   )
   const [order = ''] = masked.split(/[!?\n]|\.(?=\s|$)|\b(?:do not|don['’]t|without|avoid|never|but not|must not)\b/, 1)
-  const part = clause
-    .slice(0, order.length)
-    // "…, max 40 words" is a limit, not something to mention.
-    .replaceAll(LIMIT, ' ')
+  const part = clause.slice(0, order.length).replaceAll(LENGTH_LIMIT, ' ')
   // "The word comma": one word without quotation marks.
   const bare = /^(?:the )?word ([\p{L}-]{3,30})(?=\s|[.,;!?]|$)/iu.exec(part.trim())?.[1]
   const several =
@@ -92,6 +86,9 @@ function isWritten(item: string, output: ReadText): boolean {
       ([, hour, minute = '00']) => Number(hour) % 12 === Number(time[1]) % 12 && minute === time[2],
     )
   const value = Number(item.replace(/,/g, ''))
+  // 22 is 10 pm as well.
+  if (value > 12 && value <= 24 && new RegExp(`(?<!\\d)${value - 12}(?:[:.]00)? ?p\\.?m`, 'i').test(output.raw))
+    return true
   return (
     Number.isFinite(value) &&
     (output.words.some((word) => numberOfWord(word) === value) ||
@@ -112,6 +109,8 @@ const WANTED_INSIDE = new RegExp(
   `(${QUOTED_LIST}) ?(?:enthalten|vorkommen|erwähnen|nennen|verwenden|benutzen)\\b`,
   'gi',
 )
+/** "Name it "Gisela" in the poem". */
+const CALLED = new RegExp(`\\b(?:name|call) (?:it|him|her|them) (${QUOTED_LIST})`, 'gi')
 const FORBIDDEN_BEFORE = new RegExp(
   `(${QUOTED_LIST}) ?(?:(?:is|are) (?:all |both )?(?:forbidden|banned|taboo|not allowed|off[- ]limits|out)|(?:must|may|should|shall|can) (?:not|never) (?:occur|appear|be (?:used|mentioned|included|in)|show up))`,
   'gi',
@@ -121,7 +120,13 @@ const quotedWords = (text: string) =>
   [...text.matchAll(/["“„«'‘]([^"”“»'’\n]{2,40})["”“»'’]/g)].map(([, word]) => word!)
 
 const wordsWantedBefore = (request: string) =>
-  [...request.matchAll(WANTED_BEFORE), ...request.matchAll(WANTED_INSIDE)]
+  [
+    ...request.matchAll(WANTED_BEFORE),
+    ...request.matchAll(WANTED_INSIDE),
+    ...[...request.matchAll(CALLED)].filter(({ 0: order, index }) =>
+      isOrder(order, request.slice(Math.max(0, index - 24), index)),
+    ),
+  ]
     .slice(0, 4)
     .filter(
       ({ index }) =>
@@ -130,7 +135,7 @@ const wordsWantedBefore = (request: string) =>
     .flatMap(([, list]) => quotedWords(list!))
 
 const LEAVE_OUT = new RegExp(
-  `\\b(?:(?:do not|don['’]t|never|must not|mustn['’]t|may not|should not|shouldn['’]t|cannot|can['’]t|not|without|avoid)(?: (?:ever|please))?(?: (?:us(?:e|ing)|mention(?:ing)?|say(?:ing)?|includ(?:e|ing)|writ(?:e|ing)|contain(?:ing)?))?|avoid(?:ing)?|leav(?:e|ing) out|omit|free (?:of|from)|no (?:use|mention) of|no|ohne|vermeide|sans(?: utiliser)?|évite|sin(?: usar)?|evita|senza(?: usare)?)(?: (?:any|all|either|both) of)?(?: (?:the|these|any|following|das|die|les?|las?|la|le)){0,2}(?<noun> (?:words?|terms?|phrases?|expressions?|names?|wort|wörter|mots?|palabras?|parol[ae]))?(?: (?:like|such as))?:? {0,2}(${QUOTED_LIST})`,
+  `\\b(?:(?:do not|don['’]t|never|must not|mustn['’]t|may not|should not|shouldn['’]t|cannot|can['’]t|not|without|avoid|(?:none|nothing|no [a-z]{3,12})(?: of (?:them|these|it))? (?:may|must|should|can|is to|are to))(?: (?:ever|please))?(?: (?:us(?:e|ing)|mention(?:ing)?|say(?:ing)?|includ(?:e|ing)|writ(?:e|ing)|contain(?:ing)?))?|avoid(?:ing)?|leav(?:e|ing) out|omit|free (?:of|from)|no (?:use|mention) of|no|ohne|vermeide|sans(?: utiliser)?|évite|sin(?: usar)?|evita|senza(?: usare)?)(?: (?:any|all|either|both) of)?(?: (?:the|these|any|following|das|die|les?|las?|la|le)){0,2}(?<noun> (?:words?|terms?|phrases?|expressions?|names?|wort|wörter|mots?|palabras?|parol[ae]))?(?: (?:like|such as))?:? {0,2}(${QUOTED_LIST})`,
   'gi',
 )
 
@@ -164,7 +169,10 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
     const word = plainText(text)
     if (word)
       forbid(
-        plain.includes(` ${word} `) || (word.length >= 4 && plain.includes(` ${word}s `)),
+        plain.includes(` ${word} `) ||
+          (word.length >= 4 && plain.includes(` ${word}s `)) ||
+          // "MySQL" has "SQL" in it.
+          (/^\p{Lu}{3,12}$/u.test(text) && output.raw.includes(text)),
         `It uses ${clip(text, 30)}, which the task forbids.`,
       )
   }

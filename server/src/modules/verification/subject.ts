@@ -1,9 +1,11 @@
 import { answerFeatures } from './answer-features.ts'
 import { hasSubject, scoreOtherSubject } from './answer-model.ts'
+import { countFacts } from './facts-used.ts'
 import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { detectLanguage, sameLanguage } from './languages.ts'
+import { requestedCounts } from './requested-size.ts'
 import type { ReadTask } from './task.ts'
-import type { ReadText } from './text.ts'
+import { type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
 import { PRONOUN } from './topic-features.ts'
 
 /** Forms that may leave their subject unnamed. */
@@ -23,6 +25,8 @@ const OTHER_SUBJECT_GOES_ON = 3
 const FAR = 0.46
 /** How far over its threshold a score decides. */
 const MARGIN = 0.5
+/** The same where the output keeps the form that was asked for, or the words of its language have no vectors. */
+const MARGIN_IN_FORM = 1
 /** A shorter answer may share nothing with its question. */
 const LEAST_WORDS = 15
 
@@ -46,16 +50,22 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const isUnrelated = features.shared_count === 0 && features.numbers_used === 0 && features.names_used === 0
   const isFarInMeaning =
     isUnrelated && features.english === 1 && !task.code && features.near_means! < FAR && features.near_output! < FAR
-  const goesOn = ASKS.test(task.request) && PRONOUN.test(output.raw.trimStart())
+  const goesOn = ASKS.test(task.request) && (PRONOUN.test(output.raw.trimStart()) || isShortReply(output))
   const threshold = goesOn ? OTHER_SUBJECT_GOES_ON : isFarInMeaning && !isOpen ? OTHER_SUBJECT_FAR : OTHER_SUBJECT
   // A joke, a title or a poem may be about anything as long as somebody speaks in it, or it has the lines of its form.
   const mayBeAnything = isOpen && (features.impersonal === 0 || features.lists === 1 || output.lines.length >= 3)
   const score = scoreOtherSubject(task, output)
+  const fault = failed('It is about something else, or of another kind than was asked for.')
+  // Who writes about the matter in general names it; who says the same in other words may not.
+  if (score > 0 && !isOpen && features.shared_count! > 0 && usesNoFact(task, output)) return fault
+  if (isAdviceOnForm(task, output)) return failed('It says how such a text is written instead of being one.')
   if (!mayBeAnything && score > threshold) {
-    const fault = failed('It is about something else, or of another kind than was asked for.')
-    const isSure = score > threshold + MARGIN && output.words.length >= LEAST_WORDS
-    const mayDecide = isSure && !isOpen && !task.targetLanguage && !task.is.translation && !hasOwnLabels(task, output)
-    return mayDecide ? fault : doubt(fault)
+    const isParaphrase = features.shared_count === 0 && keepsForm(task, output)
+    const margin = features.english === 0 || isParaphrase ? MARGIN_IN_FORM : MARGIN
+    const isSure = score > threshold + margin && output.words.length >= LEAST_WORDS
+    // A work that the task names and does not give is retold in other words.
+    const isRetold = task.is.summary && task.material === ''
+    return isSure && !isOpen && !isRetold && !hasOwnLabels(task, output) ? fault : doubt(fault)
   }
   if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
     return features.shared_count! > 0 ? passed : notApplicable
@@ -70,7 +80,33 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
     language.language !== 'en' &&
     (features.numbers_unused === 1 || features.names_unused === 1) &&
     features.subject_words! >= 5
-  return isFar ? failed('It is about another subject.') : notApplicable
+  return isFar ? doubt(failed('It is about another subject.')) : notApplicable
+}
+
+/** "A little. Trials show …" */
+const isShortReply = (output: ReadText) => {
+  const [first = '', second] = sentencesOf(output.raw)
+  return second !== undefined && wordsOf(first).length <= 3
+}
+
+/** As many lines or sentences as were asked for, or a list where one was. */
+function keepsForm(task: ReadTask, output: ReadText): boolean {
+  const sizes = [output.lines.length, sentencesOf(output.raw).length]
+  return (
+    requestedCounts(task).some(({ count }) => count >= 2 && sizes.includes(count)) ||
+    (/\b(?:list|ideas|which|arguments|pros|tips|options)\b/i.test(task.request) &&
+      (output.lines.length >= 2 || output.raw.split(', ').length >= 5))
+  )
+}
+
+/** The task gives names, days and figures, and the output has none of them and does no calculation either. */
+function usesNoFact(task: ReadTask, output: ReadText): boolean {
+  if (task.agentId.startsWith('comedian') || output.words.length < LEAST_WORDS) return false
+  // "Why is 0.1 + 0.2 not 0.3?" is explained without them.
+  if (/\b(?:why|explain|warum|erklär\w{0,3}|pourquoi|perché)\b|\bpor qué\b/i.test(task.request)) return false
+  if ((output.raw.match(/\d+/g)?.length ?? 0) > 1 || splitFences(output.raw).blocks.length > 0) return false
+  const { facts, used } = countFacts(task, output)
+  return facts >= 3 && used === 0
 }
 
 /** Two lines and more have labels of the task: "For: …", "Against: …". */
@@ -90,6 +126,21 @@ const OCCASIONS: readonly (readonly [asked: RegExp, said: RegExp])[] = [
     /\b(?:birthday|happy|years?|age|aged|old|older|celebrat\w{1,5}|wish\w{0,3}|candles?|cake|turn(?:s|ing)?|party|gifts?|joy|health|\d{2})\b/i,
   ],
 ]
+
+/** "A good conference bio has …", "Thank-you cards should …": what holds for every text of a kind. */
+const GENERAL_RULE =
+  /^\W{0,4}(?:(?:an?|every|the|any) (?:really |truly )?(?:good|great|strong|effective|successful|perfect|ideal|best|memorable|well-written|proper|heartfelt|professional|convincing) (?:[\p{L}-]{1,16} ){0,2}(card|bio|biography|e-?mail|letter|note|message|invitation|speech|toast|post|tweet|caption|headline|slogan|tagline|poem|description|review|reply|obituary|eulogy|advert|ad|newsletter|announcement|notice|statement|profile|testimonial|blurb|press release|apology)s?|(?:[\p{L}-]{1,16} ){0,3}(card|bio|biography|e-?mail|letter|note|message|invitation|speech|toast|post|tweet|caption|headline|slogan|tagline|poem|description|review|reply|obituary|eulogy|advert|ad|newsletter|announcement|notice|statement|profile|testimonial|blurb|press release|apology)s (?:should|must|need|work|have to|are (?:best|usually|often|most|short|meant|supposed)))\b/iu
+const ASKS_HOW = /\?|\b(?:how|tips?|advice|guide\w{0,5}|rules?|explain|checklist|should|what makes)\b/i
+
+/** Such a rule where a text with the names and figures of the task was wanted. */
+function isAdviceOnForm(task: ReadTask, output: ReadText): boolean {
+  if (output.words.length < LEAST_WORDS) return false
+  const rule = GENERAL_RULE.exec(output.raw.slice(0, 200))
+  const form = (rule?.[1] ?? rule?.[2])?.toLowerCase()
+  if (!form || ASKS_HOW.test(task.request) || !task.request.toLowerCase().includes(form)) return false
+  const { facts, used } = countFacts(task, output)
+  return facts > 0 && used === 0
+}
 
 /** The first lines of a recipe. */
 const RECIPE = /^[ \t*#]{0,6}(?:ingredients|zutaten|ingrédients|ingredientes|ingredienti)\b[*:]/im

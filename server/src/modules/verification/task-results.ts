@@ -1,6 +1,7 @@
 import { type Answer, readAnswer, shows } from './answer-numbers.ts'
 import { parseExpression } from './arithmetic.ts'
 import { checkCalendar } from './calendar.ts'
+import { hasRightEquation } from './claims.ts'
 import { checkConversions } from './conversions.ts'
 import { combine, doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { checkListOperations } from './list-operations.ts'
@@ -22,7 +23,7 @@ export const checkResult = (task: ReadTask, output: ReadText): Finding => {
     checkExpression(task, answer),
     checkConversions(task, answer),
     checkCalendar(task, answer),
-    checkPercentages(task, answer),
+    hasRightEquation(answer) ? doubt(checkPercentages(task, answer)) : checkPercentages(task, answer),
     checkStatistics(task, answer),
     checkOrder(task, output),
     checkShownOrder(task, output),
@@ -37,6 +38,11 @@ export const checkResult = (task: ReadTask, output: ReadText): Finding => {
 }
 
 const MAX_PLAIN_WORDS = 14
+
+/** Words around a calculation that make nothing else of it. */
+const QUESTION_WORDS =
+  /^(?:hey|hi|hello|if|get|what|whats|s|is|the|a|of|and|to|by|how|much|many|does|do|make|makes|equal|equals|give|me|please|pls|just|only|number|answer|result|calculate|calc|compute|solve|evaluate|quick|quickly|tell|can|you|i|need|work|out|value|in|for|with|show|your|working|steps|step|round|rounded|decimal|decimals|places|place|one|two|nearest|whole|sum|total|add|subtract|from|divide|divided|multiply|multiplied|times|plus|minus|squared|power|square|root|product|difference|between|percent|per|cent|off|tip|usd|eur|gbp|euro|euros|dollar|dollars|was|ist|sind|wie|viel|wieviel|von|berechne|rechne|bitte|mal|durch|geteilt|und|combien|font|fait|est|calcule|calculez|calculer|fois|cuánto|cuanto|es|calcula|por|quanto|fa|fanno|calcola|di|de|hoeveel|rekenen|x)$/i
+const MAX_OTHER_WORDS = 1
 
 /** The task itself is a calculation: "13*12?", "what's 7 times 6", "15 % of 80". */
 function checkExpression(task: ReadTask, answer: Answer): Finding {
@@ -99,9 +105,13 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
       : failed('The result is not the one that the calculation gives.')
   }
   // A calculation in a longer story may be only a part of it, or none.
-  const isPlain = task.full.words.length <= MAX_PLAIN_WORDS ? (fault: Finding) => fault : doubt
+  const others = task.full.words.filter((word) => /^\p{L}/u.test(word) && !QUESTION_WORDS.test(word))
+  const isPlain =
+    task.full.words.length <= MAX_PLAIN_WORDS && others.length <= MAX_OTHER_WORDS && !hasRightEquation(answer)
   return shows(answer, value, /\b(?:about|roughly|approx|estimate)/.test(text)) ||
     (Math.abs(value) < 1 && shows(answer, value * 100))
     ? passed
-    : isPlain(failed('The result is not the one that the calculation gives.'))
+    : isPlain
+      ? failed('The result is not the one that the calculation gives.')
+      : doubt(failed('The result is not the one that the calculation gives.'))
 }

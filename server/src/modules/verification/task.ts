@@ -68,7 +68,9 @@ export function readTask(agentId: string, task: string, context: readonly string
     ownLanguageNamed(request) ??
     languageOfCustomer(request, material) ??
     (is.translation && stems.length === 1 ? stems[0] : undefined)
-  const language = detectLanguage(requestWords)
+  // "A 500, E 300": letters that name something are no words.
+  const withoutLabels = (text: string) => wordsOf(text.replace(/\b[A-Z](?=[ :=]{1,2}\d)/g, ' '))
+  const language = detectLanguage(withoutLabels(request))
   return {
     agentId,
     full,
@@ -77,7 +79,7 @@ export function readTask(agentId: string, task: string, context: readonly string
     material,
     code,
     context,
-    language: language?.isSure ? language : (detectLanguage(full.words) ?? language),
+    language: language?.isSure ? language : (detectLanguage(withoutLabels(full.raw)) ?? language),
     targetLanguage: target,
     mentionsLanguage: target !== undefined || is.translation || speaksOfLanguage(requestWords) || stems.length > 0,
     is,
@@ -200,6 +202,15 @@ const OF_TEXT = new Set(
     ' ',
   ),
 )
+/** What stands before the name of a language and belongs to it. */
+const VARIANTS = new Set(
+  'brazilian european american british canadian mexican latin-american swiss austrian flemish belgian simple plain easy formal informal simplified traditional mandarin good proper correct modern colloquial'.split(
+    ' ',
+  ),
+)
+const ORDERS = new Set(
+  'write make give draft create need produce prepare provide do want send schreib schreibe'.split(' '),
+)
 const TO_LANGUAGE = new Set('in into to auf ins en al in nach naar till på em para'.split(' '))
 
 /** "in French", "ins Englische", "to Spanish"; with a translation the last language that is named is the target. */
@@ -221,6 +232,9 @@ function targetLanguageOf(words: readonly string[], isTranslation: boolean): str
       return
     }
     const next = words[index + 1] ?? ''
+    // "Write the German version of this notice", "a short product note in Brazilian Portuguese"
+    const isVersion = /^(?:version|translation)$/.test(next) && words.slice(0, index).some((word) => ORDERS.has(word))
+    if (isVersion || TO_LANGUAGE.has(VARIANTS.has(before) ? (words[index - 2] ?? '') : '')) targets.add(language)
     // "when does it run? german please"
     if (index > 0 && /^(?:please|bitte|pls)$/.test(next) && index + 2 >= words.length) targets.add(language)
     if (TO_LANGUAGE.has(before) && !/^(?:cities|class|history|food|market|customers?|speaking)$/.test(next))

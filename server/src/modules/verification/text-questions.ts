@@ -1,12 +1,50 @@
 import { datasetsOf } from './datasets.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { readNumbers, standsFor } from './numbers.ts'
+import { numberOfWord, readNumbers, standsFor } from './numbers.ts'
 import { ASCENDING, DESCENDING } from './ordering.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, wordsOf } from './text.ts'
 
 export const checkTextQuestions = (task: ReadTask, output: ReadText): Finding =>
-  combine([checkTextOperation(task, output), checkSmallQuestions(task, output), checkWordCount(task, output)])
+  combine([
+    checkTextOperation(task, output),
+    checkSmallQuestions(task, output),
+    checkWordCount(task, output),
+    checkCountOfWords(task, output),
+  ])
+
+const COUNT_OF_WORDS =
+  /\bhow many of (?:these|the following|the) (?:words|names|items|cities|countries|animals|fruits?|codes|terms) (?:(?:start|begin)s? with|end(?:s)? (?:with|in)|contain|have|include) (?:a (vowel|consonant)|(?:the (?:letters? )?|an? )?["'“‘]?(\p{L})["'”’]?(?: in (?:it|them))?|(more|fewer|less) than (\w{1,6}) letters|(?:exactly )?(\w{1,6}) letters)\??:\s?([^?.\n]{5,400})/iu
+
+/** "How many of these words start with a vowel: …?" */
+function checkCountOfWords(task: ReadTask, output: ReadText): Finding {
+  const match = task.full.raw.length <= 800 && task.full.raw.includes(':') ? COUNT_OF_WORDS.exec(task.full.raw) : null
+  if (!match) return notApplicable
+  const [order, kind, letter, comparison, limit, size, list] = match
+  const words = list!
+    .toLowerCase()
+    .split(/,|;|\band\b/)
+    .map((word) => word.trim().replaceAll(/["“”'‘’]/g, ''))
+    .filter(Boolean)
+  if (words.length < 3 || words.some((word) => !/^\p{L}+$/u.test(word))) return notApplicable
+  const askedLength = Number(limit ?? size) || numberOfWord((limit ?? size ?? '').toLowerCase())
+  const isAsked = (text: string) =>
+    kind ? /[aeiou]/.test(text) === (kind.toLowerCase() === 'vowel') : text.includes(letter!.toLowerCase())
+  const isCounted = (word: string): boolean => {
+    if (askedLength !== undefined && !letter && !kind)
+      return comparison
+        ? comparison.toLowerCase() === 'more'
+          ? word.length > askedLength
+          : word.length < askedLength
+        : word.length === askedLength
+    if (/ (?:start|begin)s? /i.test(order)) return isAsked(word[0]!)
+    return / ends? /i.test(order) ? isAsked(word.at(-1)!) : !kind && isAsked(word)
+  }
+  const count = words.filter(isCounted).length
+  const numbers = readNumbers(output.raw, { words: true })
+  if (numbers.length === 0 || (kind && words.some((word) => /^y|y$/.test(word)))) return notApplicable
+  return numbers.some(({ values }) => values.includes(count)) ? passed : failed('The count is not right.')
+}
 
 /** Sorting, reversing and counting letters. */
 function checkTextOperation(task: ReadTask, output: ReadText): Finding {
@@ -67,7 +105,7 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
       : failed('The number of letters is not right.')
   }
   const reversed =
-    /\b(?:reverse|spell|write)\b[^"'“:]{0,40}["'“: ]\s?["'“]?(\p{L}{3,30})["'”]?\s?(?:backwards|in reverse|rückwärts)?[.?!]?$/iu.exec(
+    /\b(?:reverse|spell|write)\b(?:[^"'“:\n]{0,40}["'“:]\s?["'“]?|(?: (?:the|this))?(?: (?:word|name|string|text|letters (?:of|in)))?\s)(\p{L}{3,30})["'”]?\s?(?:backwards|in reverse|rückwärts)?[.?!]?$/iu.exec(
       request.trim(),
     )
   const word =
