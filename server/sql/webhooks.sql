@@ -68,7 +68,8 @@ begin
     update webhook_subscriptions set failures = 0, failing_since = null, standing = input->>'standing'
     where id = finished_subscription and (failures > 0 or failing_since is not null or standing <> input->>'standing');
   else
-    update webhook_subscriptions set failures = failures + 1, failing_since = coalesce(failing_since, at), standing = 'poor'
+    -- An attempt that was under way when its owner switched the subscription off does not make it a failing one.
+    update webhook_subscriptions set failures = failures + 1, failing_since = case when is_active then coalesce(failing_since, at) else failing_since end, standing = 'poor'
     where id = finished_subscription;
   end if;
   if input->>'switch_off' is not null then

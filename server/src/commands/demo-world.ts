@@ -331,7 +331,7 @@ async function createNotices(owner: Call, receiverUrl: string, text: Text) {
 
 /** Waits a while for the deliveries on their way; what comes later fails and is tried again like any other. */
 async function untilDelivered(owner: Call, webhook: string) {
-  for (let attempt = 0; attempt < 40; attempt += 1) {
+  for (let attempt = 0; attempt < 120; attempt += 1) {
     const { deliveries } = await owner('GET', `/api/webhooks/${webhook}/deliveries?limit=100`)
     if (deliveries.length > 0 && deliveries.every(({ state }: { state: string }) => state !== 'pending')) return
     await new Promise((resolve) => setTimeout(resolve, 250))

@@ -332,6 +332,18 @@ test('pending deliveries of a switched-off subscription are exhausted by the swe
   })
 })
 
+test('an attempt that fails after its subscription was switched off does not make it a failing one', async () => {
+  const receiver = await startReceiver(async (_received, response) => {
+    await sendRequest(node, `PATCH /api/webhooks/${id}`, { is_active: false }, { key })
+    response.destroy()
+  })
+  const { id } = await subscribe(receiver.url)
+  await emit('run.completed')
+  await node.tick()
+  expect(await listDeliveries(id)).toMatchObject([{ attempts: 1, state: 'pending' }])
+  expect(await readSubscription(id)).toMatchObject({ is_active: false, failing_since: null })
+})
+
 test('an inactive subscription gets nothing, and events of that time are not delivered later', async () => {
   const receiver = await startReceiver()
   const { id } = await subscribe(receiver.url)
