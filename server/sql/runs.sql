@@ -105,14 +105,16 @@ begin
     select correct_assessment(listed.item#>'{terms,ruling}', listed.counted->'states') from unnest(items, held) with ordinality as listed(item, counted, place) order by place);
   perform begin_in_wallets(items);
 
-  -- A run that waited for an approval keeps its id and the time of its request.
-  with approved as (
-    delete from open_runs where state = 'approved' and id in (select item->>'id' from unnest(items) as item where item#>>'{grants,approval_id}' is not null) returning id, created_at
-  )
-  select coalesce(jsonb_object_agg(id, created_at), '{}') into approved_at from approved;
-  -- The run that waited has ended meanwhile without a charge, and its approval came back: the action is another run now.
-  if exists (select 1 from unnest(items) as item join ended_runs run on run.id = item->>'id' where item#>>'{grants,approval_id}' is not null) then
-    perform refuse(409, 'rules_changed');
+  if exists (select 1 from unnest(items) as item where item#>>'{grants,approval_id}' is not null) then
+    -- A run that waited for an approval keeps its id and the time of its request.
+    with approved as (
+      delete from open_runs where state = 'approved' and id in (select item->>'id' from unnest(items) as item where item#>>'{grants,approval_id}' is not null) returning id, created_at
+    )
+    select coalesce(jsonb_object_agg(id, created_at), '{}') into approved_at from approved;
+    -- The run that waited has ended meanwhile without a charge, and its approval came back: the action is another run now.
+    if exists (select 1 from unnest(items) as item join ended_runs run on run.id = item->>'id' where item#>>'{grants,approval_id}' is not null) then
+      perform refuse(409, 'rules_changed');
+    end if;
   end if;
   with opened as (
     insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,

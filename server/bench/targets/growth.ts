@@ -70,7 +70,7 @@ async function measureBuffers(service: BenchService, generator: LoadGenerator, r
     for (let window = 0; window < WINDOWS; window++) {
       await resetStatements(service.query)
       await send(MEASURED)
-      windows.push((await readBuffers(service.query, 'countersign')) / MEASURED)
+      windows.push((await readBuffers(service.query)) / MEASURED)
     }
     await setStatementTracking(service.query, 'none')
     // The background work also touches buffers now and then; the lowest window has the least of it.

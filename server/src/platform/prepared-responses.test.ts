@@ -6,7 +6,13 @@ import type { App } from './http-app.ts'
 import { createIds } from './ids.ts'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
-import { createPreparedJson, type PreparedResponse, prepareResponse, sendPrepared } from './prepared-responses.ts'
+import {
+  compressResponse,
+  createPreparedJson,
+  type PreparedResponse,
+  prepareResponse,
+  sendPrepared,
+} from './prepared-responses.ts'
 import { createRateLimiter } from './rate-limit.ts'
 
 let app: App
@@ -63,6 +69,17 @@ test('a client that has the bytes gets 304, from the prepared response and from 
     }
     expect((await fetch(url + path, { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
   }
+})
+
+test('letters of several bytes and compressed bytes arrive as they are', async () => {
+  const text = JSON.stringify({ text: 'Zürich, 東京, 1 € '.repeat(100) })
+  current = await compressResponse(prepareResponse(text))
+  for (const encoding of ['identity', 'gzip', 'br']) {
+    const response = await fetch(`${url}/free`, { headers: { 'accept-encoding': encoding } })
+    expect(response.headers.get('content-encoding') ?? 'identity').toBe(encoding)
+    expect(await response.text()).toBe(text)
+  }
+  current = prepareResponse('{"a":1}')
 })
 
 test('without bytes, with another method or with a credential the route answers', async () => {

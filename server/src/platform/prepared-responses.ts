@@ -83,14 +83,60 @@ export async function compressResponse(response: PreparedResponse): Promise<Prep
   }
 }
 
+type Representation = { body: Buffer; headers: Readonly<Record<string, string>> & { etag: string } }
+
+/** The forms of each response, made with its first request. */
+const representations = new WeakMap<PreparedResponse, readonly Representation[]>()
+
 /** The bytes to send to this client and the headers that say which they are. */
-function negotiate(response: PreparedResponse, acceptEncoding: IncomingMessage['headers']['accept-encoding']) {
-  const { encodings } = response
-  if (!encodings) return { body: response.body, headers: { etag: response.etag } as Record<string, string> }
-  const vary = { vary: 'accept-encoding' }
-  const encoding = encodings.find(({ name }) => accepts(String(acceptEncoding ?? ''), name))
-  if (!encoding) return { body: response.body, headers: { etag: response.etag, ...vary } as Record<string, string> }
-  return { body: encoding.body, headers: { etag: encoding.etag, 'content-encoding': encoding.name, ...vary } }
+function negotiate(
+  response: PreparedResponse,
+  acceptEncoding: IncomingMessage['headers']['accept-encoding'],
+): Representation {
+  const forms = representations.get(response) ?? makeForms(response)
+  if (forms.length === 1) return forms[0]!
+  const place = response.encodings!.findIndex(({ name }) => accepts(String(acceptEncoding ?? ''), name))
+  return forms[place + 1]!
+}
+
+/** The bytes as they are, then each of their compressed forms. */
+function makeForms(response: PreparedResponse): readonly Representation[] {
+  const { body, etag, encodings = [] } = response
+  const vary = encodings.length > 0 && { vary: 'accept-encoding' }
+  const forms = [
+    { body, headers: { etag, ...vary } },
+    ...encodings.map((form) => ({
+      body: form.body,
+      headers: { etag: form.etag, 'content-encoding': form.name, ...vary },
+    })),
+  ]
+  representations.set(response, forms)
+  return forms
+}
+
+/** What is written to the socket. A text is sent together with the head of the response in one write, a buffer is not. */
+type WireForm = { etag: string; headers: readonly string[]; headersUnchanged: readonly string[]; text: string }
+
+const wireForms = new WeakMap<Representation, WireForm>()
+
+function wireFormOf(representation: Representation): WireForm {
+  const made = wireForms.get(representation)
+  if (made) return made
+  const { body, headers } = representation
+  const { 'content-encoding': encoding, ...common } = headers
+  const headersUnchanged = ['x-content-type-options', 'nosniff', ...Object.entries(common).flat()]
+  const form = {
+    etag: headers.etag,
+    headersUnchanged,
+    headers: [
+      ...headersUnchanged,
+      ...(encoding ? ['content-encoding', encoding] : []),
+      ...['content-type', JSON_TYPE, 'content-length', String(body.length)],
+    ],
+    text: body.toString('latin1'),
+  }
+  wireForms.set(representation, form)
+  return form
 }
 
 const accepts = (header: string, name: string) =>
@@ -115,7 +161,7 @@ export function sendPrepared(
   const { body, headers } = negotiate(response, request.headers['accept-encoding'])
   const { 'content-encoding': encoding, ...common } = headers
   reply.headers(common)
-  if (matches(request.headers['if-none-match'], common.etag!)) return reply.code(304).send()
+  if (matches(request.headers['if-none-match'], headers.etag)) return reply.code(304).send()
   if (encoding) reply.header('content-encoding', encoding)
   return reply.header('content-type', contentType).send(body)
 }
@@ -160,19 +206,15 @@ export function servePreparedResponses(
     allowance?: Allowance,
   ) => {
     const requestId = readRequestId(request.headers, deps.ids)
-    const { body, headers: ownHeaders } = negotiate(response, request.headers['accept-encoding'])
-    const { 'content-encoding': encoding, ...common } = ownHeaders
-    const status = matches(request.headers['if-none-match'], common.etag!) ? 304 : 200
-    const headers = ['x-request-id', requestId, 'x-content-type-options', 'nosniff']
-    for (const name in common) headers.push(name, common[name]!)
+    const form = wireFormOf(negotiate(response, request.headers['accept-encoding']))
+    const status = matches(request.headers['if-none-match'], form.etag) ? 304 : 200
+    const headers = ['x-request-id', requestId, ...(status === 200 ? form.headers : form.headersUnchanged)]
     const transportSecurity = deps.transportSecurity()
     if (transportSecurity) headers.push('strict-transport-security', transportSecurity)
     if (route.evidence) headers.push('access-control-allow-origin', '*')
     if (allowance) headers.push(...Object.entries(allowanceHeaders(allowance)).flat())
-    if (status === 200 && encoding) headers.push('content-encoding', encoding)
-    if (status === 200) headers.push('content-type', JSON_TYPE, 'content-length', String(body.length))
     reply.writeHead(status, headers)
-    if (status === 200) reply.end(body)
+    if (status === 200) reply.end(form.text, 'latin1')
     else reply.end()
     const ms = performance.now() - startedAt
     deps.metrics.httpSeconds.observe({ method: 'GET', route: route.route, status }, ms / 1000)
