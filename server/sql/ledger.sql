@@ -59,11 +59,11 @@ begin
       balance_micro = balance.balance_micro + excluded.balance_micro, entries = balance.entries + excluded.entries,
       last_transaction = greatest(balance.last_transaction, excluded.last_transaction),
       -- Counted from zero again after the snapshot below.
-      since_snapshot = case when balance.since_snapshot >= 256 then 0 else balance.since_snapshot end + excluded.since_snapshot
+      since_snapshot = case when balance.since_snapshot >= 32 then 0 else balance.since_snapshot end + excluded.since_snapshot
     returning balance.*
   )
   insert into ledger_snapshots as snapshot (tenant_id, account, asset, transaction_id, balance_micro)
-  select tenant_id, account, asset, last_transaction, balance_micro from counted where since_snapshot >= 256
+  select tenant_id, account, asset, last_transaction, balance_micro from counted where since_snapshot >= 32
   on conflict (tenant_id, account, asset, transaction_id) do update set balance_micro = excluded.balance_micro;
 end $$;
 

@@ -15,7 +15,7 @@ end $$;
 -- locks, lock_places: the locks and the place of the input that needs each. Without `wait`, an input whose lock another
 -- transaction holds is returned as busy, so that it delays nobody else in the batch.
 -- repeated: some inputs may have been committed before, and only the reply was lost.
-create or replace function run_steps(steps text[], is_set boolean[], inputs jsonb, locks text[], lock_places int[], wait boolean, repeated boolean) returns jsonb language plpgsql as $$
+create or replace function run_steps(steps text[], is_set boolean[], inputs jsonb, locks text[], lock_places int[], wait boolean, repeated boolean) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   -- The name of a lock that each busy input waits for, by its place.
   busy jsonb := '{}';

@@ -64,11 +64,11 @@ export async function seedRuns(service: BenchService, tenantId: string, from: nu
       `'run_id', run_id, 'nonce', '0x' || encode(sha256(run_id::bytea), 'hex')`,
       'where n % 5 = 0',
     ),
-    `insert into journal (tenant_id, at, audits, receipt_id, ended)
+    `insert into journal (tenant_id, at, audits, receipt_id, ledger_id, ended)
      select '${tenantId}', at,
        jsonb_build_array(jsonb_build_object('id', ${id('aud')}, 'type', 'run.completed', 'occurred_at', at, 'actor', 'countersign', 'subject', ${id('run')},
          'decision', 'completed', 'policy_ids', jsonb_build_array(), 'data', jsonb_build_object('amount', '10000', 'agent_id', 'comedian-v1'))),
-       ${id('rcpt')},
+       ${id('rcpt')}, ${id('ltx')},
        jsonb_build_object('run_id', ${id('run')}, 'kind', 'run', 'agent_id', 'comedian-v1', 'state', 'completed', 'created_at', at, 'price_micro', 10000,
          'cost_usd', 0, 'latency_ms', 1)
      from (${NUMBERED}) numbered`,

@@ -14,7 +14,7 @@ export type SettlementWithPayout = SettlementRow & {
 }
 
 export async function findSettlementOf(tx: Tx, runId: string): Promise<SettlementRow> {
-  const row = await tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
+  const row = await tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).limit(1).executeTakeFirstOrThrow()
   return row as SettlementRow
 }
 
@@ -25,6 +25,7 @@ export async function findSettlementWithPayout(tx: Tx, runId: string): Promise<S
     .selectAll('settlement')
     .select(['payout.id as payout_id', 'payout.state as payout_state', 'payout.transaction as payout_transaction'])
     .where('settlement.run_id', '=', runId)
+    .limit(1)
     .executeTakeFirst()
   return row as SettlementWithPayout | undefined
 }
