@@ -25,6 +25,24 @@ test('one owner alone gets half of the slots, and a slot is left for the next ow
   expect(names().at(-1)).toBe('quiet')
 })
 
+test('an owner may have more of the slots alone, and the others are left for whoever comes next', async () => {
+  const queue = createFairQueue({ slots: 10, maxBesideOthers: 2, maxAlone: 8 })
+  const { started, work, names } = createWork()
+  for (let index = 0; index < 20; index += 1) void queue.run('flood', work('flood'))
+  await settle()
+  expect(queue.load('flood')).toEqual({ underWay: 8, waiting: 12 })
+  void queue.run('quiet', work('quiet'))
+  await settle()
+  expect(names().at(-1)).toBe('quiet')
+  // Beside others it waits until it has fewer under way than it may have now.
+  for (const { end } of started.slice(0, 6)) end()
+  await settle()
+  expect(queue.load('flood')).toEqual({ underWay: 2, waiting: 12 })
+  started[6]!.end()
+  await settle()
+  expect(queue.load('flood')).toEqual({ underWay: 2, waiting: 11 })
+})
+
 test('while others are about an owner gets no more than its share, and alone again it gets half', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {

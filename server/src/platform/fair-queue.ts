@@ -7,6 +7,8 @@ export type FairQueueOptions = {
   slots: number
   /** How many of one owner while others are about; without it as many as the slots allow. */
   maxBesideOthers?: number
+  /** How many of one owner while nobody else is about; without it half of the slots. */
+  maxAlone?: number
   /** How many pieces of work of one owner may wait; the next one is refused. */
   maxWaiting?: number
   /** How many may wait of all owners together. When they are too many, the owner with the most loses its newest. */
@@ -30,12 +32,13 @@ const RETRY_AFTER_SECONDS = 1
 
 /**
  * Shares slots between owners, which are tenants, or addresses of guests. An owner may take a slot while it has fewer than
- * are free: one alone gets half of them, two get a third each, and a slot is always left for the next one. While others are
- * about it may have fewer. Owners that wait take turns, so that a flood of one delays itself and nobody else.
+ * are free: one alone gets half of them or what it may have alone, two get a third each, and a slot is always left for the
+ * next one. While others are about it may have fewer. Owners that wait take turns, so that a flood of one delays itself and nobody else.
  */
 export function createFairQueue({
   slots,
   maxBesideOthers = slots,
+  maxAlone = 0,
   maxWaiting = MAX_WAITING_OF_OWNER,
   maxWaitingOfAll = MAX_WAITING_OF_ALL,
 }: FairQueueOptions): FairQueue {
@@ -48,7 +51,8 @@ export function createFairQueue({
 
   const mayStart = (owner: string) => {
     const own = underWay.get(owner) ?? 0
-    return own < free && (own < maxBesideOthers || !lastOwners.areOthersAbout(owner))
+    if (lastOwners.areOthersAbout(owner)) return own < free && own < maxBesideOthers
+    return own < free || free > slots - maxAlone
   }
 
   const take = (owner: string) => {
