@@ -50,10 +50,16 @@ begin
     group by 1, 2, 3, 4
   ) correction
   where snapshot.tenant_id = correction.tenant_id and snapshot.account = correction.account and snapshot.asset = correction.asset and snapshot.transaction_id = correction.transaction_id;
-  with counted as (
+  with each_transaction as (
+    select tenant_id, account, asset, transaction_id, sum(amount_micro)::bigint as amount, count(*) as entries from posted_entries(transaction_ids) group by 1, 2, 3, 4
+  ), running as (
+    select *, sum(amount) over earlier as added, sum(entries) over earlier as place
+    from each_transaction window earlier as (partition by tenant_id, account, asset order by transaction_id)
+  ), before as (
+    select * from ledger_balances where (tenant_id, account, asset) in (select tenant_id, account, asset from each_transaction)
+  ), counted as (
     insert into ledger_balances as balance (tenant_id, account, asset, balance_micro, entries, last_transaction, since_snapshot)
-    select entry.tenant_id, entry.account, entry.asset, sum(entry.amount_micro), count(*), max(entry.transaction_id), count(*)
-    from posted_entries(transaction_ids) entry
+    select tenant_id, account, asset, sum(amount), sum(entries), max(transaction_id), sum(entries) from each_transaction
     group by 1, 2, 3
     on conflict (tenant_id, account, asset) do update set
       balance_micro = balance.balance_micro + excluded.balance_micro, entries = balance.entries + excluded.entries,
@@ -64,6 +70,11 @@ begin
   )
   insert into ledger_snapshots as snapshot (tenant_id, account, asset, transaction_id, balance_micro)
   select tenant_id, account, asset, last_transaction, balance_micro from counted where since_snapshot >= 32
+  union
+  -- Of many transactions every 32nd entry has one, where all that was counted before is earlier.
+  select running.tenant_id, running.account, running.asset, running.transaction_id, (coalesce(before.balance_micro, 0) + running.added)::bigint
+  from running left join before using (tenant_id, account, asset)
+  where div(running.place, 32) > div(running.place - running.entries, 32) and running.transaction_id > coalesce(before.last_transaction, '')
   on conflict (tenant_id, account, asset, transaction_id) do update set balance_micro = excluded.balance_micro;
 end $$;
 
