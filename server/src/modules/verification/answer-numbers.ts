@@ -10,7 +10,9 @@ const answers = new WeakMap<ReadText, Answer>()
 export function readAnswer(output: ReadText): Answer {
   const known = answers.get(output)
   if (known) return known
-  const text = splitFences(output.raw).prose.trim() ? output.raw.replaceAll('**', '') : output.raw
+  const plain = splitFences(output.raw).prose.trim() ? output.raw.replaceAll('**', '') : output.raw
+  // "1 000" in a cell of its own
+  const text = plain.replace(/(?<=\| ?)(\d{1,3}) (\d{3})(?= ?\|)/g, '$1$2')
   let numbers: readonly TextNumber[] | undefined
   const answer: Answer = {
     text,

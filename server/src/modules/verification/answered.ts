@@ -24,7 +24,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
   ])
 
 const EDITS =
-  /\b(?:rewrite|rephrase|plain (?:english|language|words)|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo)\b/i
+  /\b(?:rewrite|rephrase|plain (?:english|language|words)|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo|umformulier\w{1,3}|höflich\w{0,3}|reformul\w{1,3}|poli\w{0,3}|reescrib\w{1,3}|riscriv\w{1,3})\b|丁寧|言い換え|書き直|直して|改写|润色/i
 const DECLINED =
   /\b(?:not|can't|cannot|unable|never|won't|sorry|unfortunately|nicht|kein\w{0,2}|leider|pas|désolée?|no puedo|non posso)\b/i
 /** A message may promise for later, ask for something or send elsewhere when its task says so. */

@@ -281,6 +281,8 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   )
     return notApplicable
   const durations = durationsOf(text)
+  // "Three tasks of 45 min each": how often is not read.
+  if (durations.length > 0 && /\b(?:each|every|jeweils|je|chacune?|cada|ogni|elk)\b/i.test(text)) return notApplicable
   if (times.length === 1 && durations.length > 0 && durations.length <= 5 && written.length > 0) {
     const reachable = new Set<number>([times[0]!])
     for (const duration of durations)

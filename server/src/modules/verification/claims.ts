@@ -28,6 +28,8 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
       [task.full.raw, ...task.context].flatMap((taskValues) => readEquations(taskValues).map(keyOfEquation)),
     )
     if (quoted.has(keyOfEquation(equation))) continue
+    // "= 2,150 € + 1,748 € = 3,898 €": the first figure is a part of what follows.
+    if (/^\s?[$€£]\s?[-+*/×÷−]/.test(right.slice(claimed.end, claimed.end + 4))) continue
     if (/^\s{0,2}[%\s]{0,2}[+*/×÷^−]/.test(right.slice(claimed.end, claimed.end + 4))) {
       // "1/2 + 1/3 = 5/6": both sides are calculations.
       const other = parseExpression(right.split(/[=≈\n]/, 1)[0]!, 'start')
@@ -82,7 +84,9 @@ function findEquations(text: string): readonly Equation[] {
     const before = left ? text.slice(0, end - left.text.trim().length).slice(-8) : ''
     // "175 200 / 48": the first figure begins before the expression. "√(0.2 / 4)": the expression is a part of one.
     const isPart = /(?:\d\s|(?:√|sqrt)\s?)$/.test(before)
-    if (!left || isPart || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start)))
+    // "7:15 + 3:15 = 10:30" are times.
+    const isTime = /\d:\d\d/.test(text.slice(Math.max(0, match.index - 12), match.index + 12))
+    if (!left || isPart || isTime || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start)))
       return []
     return [{ sign: match[0], left, right, claimed }]
   })
@@ -169,9 +173,12 @@ function checkTables(output: ReadText): Finding {
         total.isPercent
       )
         continue
+      const values = cells.map((cell) => cell!.values[0]!)
+      // A figure among those of its column is a rate or a mean of them.
+      if (total.values[0]! >= Math.min(...values) && total.values[0]! <= Math.max(...values)) continue
       isChecked = true
       if (
-        !standsFor(total, sumOf(cells.map((cell) => cell!.values[0]!))) &&
+        !standsFor(total, sumOf(values)) &&
         !standsFor(total, sumOf(cells.map((cell) => cell!.values.at(-1)!)))
       )
         return failed('A total in the table is not the sum of its column.')

@@ -44,7 +44,7 @@ function checkBrackets(output: ReadText): Finding {
       else if (PAIRS[character] && open.pop() !== PAIRS[character])
         return failed('The brackets of the code do not match.')
     }
-    if (open.length > 0) return failed('The brackets of the code do not match.')
+    if (open.length > 0 && !isFragment(text)) return failed('The brackets of the code do not match.')
     const count = (word: RegExp) => text.match(word)?.length ?? 0
     if (
       language === 'lua' &&
@@ -54,6 +54,9 @@ function checkBrackets(output: ReadText): Finding {
   }
   return passed
 }
+
+/** A line or two that stand for what is changed, up to the bracket that opens a block. */
+const isFragment = (code: string) => /\{$/.test(code.trimEnd()) && code.trim().split('\n').length <= 3
 
 /** A first line that only a script of a shell has. */
 const SHELL_LINE =

@@ -114,7 +114,7 @@ function checkColumns(task: ReadTask, output: ReadText): Finding {
   for (const { code } of blocks) {
     const text = cutLinesAt(code.slice(0, 8_000), '--')
 
-      .replace(/'[^']{0,400}'/g, ' ')
+      .replace(/'[^']{0,400}'|%\(\w{1,40}\)s|[:@$]\w{1,40}/g, ' ')
       .toLowerCase()
     if (/\bcreate\s+table\b|\balter\s+table\b/.test(text)) return notApplicable
     const tokens = text.match(/[a-z_][a-z0-9_]*|"[^"]{1,60}"|[().,*;=<>]/g)?.slice(0, 2_000) ?? []

@@ -108,7 +108,7 @@ function findSwap(sourceValues: readonly Action[], written: readonly Action[]): 
 }
 
 const BELONGS_TO_NEXT =
-  /^[^.;\n\d]{0,30}\b(?:with|for|at|in|by|from|of|to|than|against|versus|vs|bei|für|mit|von|pour|chez|con|de|per) (?:the )?$/i
+  /^(?:[^.;\n\d]|\b(?:19|20)\d\d\b){0,30}\b(?:with|for|at|in|by|from|of|to|than|against|versus|vs|bei|für|mit|von|pour|chez|con|de|per) (?:the )?$/i
 
 /** The part of a text from each name to the next one, and the figures in it. */
 function figuresByName(text: string, names: readonly string[]): Map<string, Set<number>> {

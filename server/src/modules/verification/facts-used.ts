@@ -74,9 +74,12 @@ const withoutRules = (text: string) =>
     )
     .join('\n')
 
+const RANGE_OF_LENGTH =
+  /\b\d{1,4} ?(?:-|–|to|or) ?\d{1,4} (?:sentences?|lines?|words?|paragraphs?|bullets?|points?|items?|sätze|phrases|frases|frasi)\b/gi
+
 /** Figures, codes, days, months and names of the task; not how long or how many it wants. */
 function hardFacts(task: ReadTask): string[] {
-  const text = withoutRules(task.full.raw)
+  const text = withoutRules(task.full.raw).replaceAll(RANGE_OF_LENGTH, ' ')
   const facts = new Set<string>()
   const lengths = requestedLengths(text).flatMap(({ text: spec }) => spec.match(/\d+/g) ?? [])
   const counts = new Set([...requestedCounts(task).map(({ count }) => String(count)), ...lengths])

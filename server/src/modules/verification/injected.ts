@@ -41,6 +41,8 @@ export const ORDER =
 const WRITES =
   /\b(?:write|draft|compose|prepare|create|make|send|schreibe?|verfasse|entwirf|rédige[rz]?|écri(?:s|vez)|escribe|redacta|scrivi|escreva)(?: \p{L}{1,15}){0,4} $/iu
 
+const RULE_LINE = /(?:^|[.!?'"’”] )(?:our |house )?(?:policy|rules?|guidelines?|style|tone|knowledge)\s?:[^.!?\n]{0,200}$/i
+
 /** Where a text speaks to a model: the first place for each way to do so. */
 function addressesIn(text: string, isTask: boolean, isJudged: boolean): { start: number; end: number }[] {
   const patterns = [...ADDRESSES, ...ADDRESSES_WITH_ORDER, ...(isJudged ? [ADDRESSES_OF_JUDGES] : [])]
@@ -50,6 +52,8 @@ function addressesIn(text: string, isTask: boolean, isJudged: boolean): { start:
     if (!match || (isTask && (match.index < 3 || WRITES.test(text.slice(0, match.index).slice(-80))))) return []
     // "The tool must list 50 rows" is a requirement.
     if (/^\W{0,3}the (?:\p{L}{2,14} ){1,3}(?:must|should|shall)$/iu.test(match[0])) return []
+    // In a rule of the task the caller speaks.
+    if (isTask && RULE_LINE.test(text.slice(0, match.index).split('\n').at(-1)!)) return []
     const end = match.index + match[0].length
     const isOrder = index < ADDRESSES.length || ORDER.test(text.slice(end, end + 240).split(PASSAGE_END, 1)[0]!)
     return isOrder ? [{ start: match.index, end }] : []
@@ -60,7 +64,7 @@ function addressesIn(text: string, isTask: boolean, isJudged: boolean): { start:
 export const ORDINARY_CAPITALS =
   /^(?:SYSTEM|IMPORTANT|NOTE|AI|ALL|API|THE|AND|NOT|ONLY|WARNING|ATTENTION|CSV|JSON|PDF|URL|USER|FAQ|HTML|SQL|LLM|EUR|USD|EU|UK|USA|GPT|KEY|OVERRIDE|ADMIN)$/
 export const SPEAKS_OF_IT =
-  /\b(?:instructions?|ignor\w{1,4}|inject\w{1,4}|prompt|embedded|hidden|manipulat\w{1,5}|contains? (?:a|an) (?:line|request|note)|anweisung\w{0,2}|not part of)\b/i
+  /\b(?:instructions?|ignor\w{1,4}|inject\w{1,4}|prompt|embedded|hidden|manipulat\w{1,5}|contains? (?:a|an) (?:line|request|note)|anweisung\w{0,2}|not part of|disregard\w{0,3}|no bearing|played no (?:part|role)|regardless of|(?:left|set|put|leave) (?:it|that|this) aside|(?:comment|note|line|row|cell|text|message|footer|remark|page|hinweis|kommentar)(?: [\p{L}\d"“”'’]{1,20}){0,6} (?:asks?|asking|tells?|telling|instructs?|instructing|demands?|verlangt|fordert))\b/iu
 
 const ORDINARY = new Set(
   'that this with from have will must always should please only every each them they your what when about into choose recommend name say add include mention approve user users reply write answer tell then also customer client kunden cliente antworte schreib schreibe sage dile responde escribe réponds écris dass dem den der die das und que les des pour para todo toda with'.split(
@@ -137,7 +141,7 @@ function isSaidInShort(following: string, before: string, output: ReadText): boo
   )
 }
 
-const PASSAGE_END = /[”"»\n\])）]|-->|<<<|-- ?END\b|'(?=[\s.,;]|$)/
+const PASSAGE_END = /[”"»\n\])）]|-{3,}|-->|<<<|-- ?END\b|'(?=[\s.,;]|$)/
 
 /** The first sentence after the address; in a comment, in brackets and after "override" also all that follows up to the end. */
 function demandsIn(ahead: string, before: string): string[] {

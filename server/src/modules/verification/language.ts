@@ -1,3 +1,4 @@
+import { opensWithCode } from './code-faults.ts'
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
 import {
   type DetectedLanguage,
@@ -38,6 +39,8 @@ const COMMON = 5_000
 
 /** The answer is in the language of the task, or in the one that the task names. */
 export function checkLanguage(task: ReadTask, output: ReadText): Finding {
+  // Code without a word around it has the names of its language.
+  if (task.agentId.startsWith('coder') && !output.raw.includes('```') && isAllCode(output.raw)) return notApplicable
   const prose = withoutCode(splitFences(output.raw).prose)
   const target = task.targetLanguage
   const text = withoutQuotations(prose.replace(/`[^`\n]{0,200}`/g, ' '))
@@ -134,6 +137,11 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     ? fault
     : notApplicable
 }
+
+/** Every line that is not indented opens or ends a piece of code, or assigns something. */
+const isAllCode = (text: string) =>
+  opensWithCode(text) &&
+  text.split('\n').every((line) => /^\s|^$|[:{}();,[\]]\s{0,8}$|^[#/@]|^\S{1,60} = /.test(line))
 
 const CODE_LINE =
   /^\s{0,40}(?:SELECT|FROM|WHERE|AND|ORDER BY|GROUP BY|HAVING|LIMIT|(?:LEFT |INNER |RIGHT )?JOIN|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|VALUES|SET)\b|[{};]\s{0,8}$|=>|^\s{0,40}(?:def|const|let|var|import|function|class|return|public|if|for)\b.{0,200}[:({;]|^\s{0,8}[a-z][\w.+-]{0,20}\s.{0,200}\s-{1,2}[A-Za-z].{0,200}\s-{1,2}[A-Za-z]/

@@ -11,7 +11,7 @@ export function checkListOperations(task: ReadTask, output: ReadText): Finding {
   const list = readList(task.full.raw)
   const { request } = list
   const isUnique = /\bduplicat\w{1,5}\b|\bunique\b|\brepeats\b/i.test(request)
-  const items = isUnique && SORTS.test(request) ? [...new Set(list.items)] : list.items
+  const items = isUnique && SORTS.test(request) ? uniqueOf(list.items) : list.items
   if (items.length < 3 || items.length > MAX_ITEMS) return notApplicable
   if (
     /\b(?:alphab[eé]ti\w{1,8}|a-z|a to z|z-a|z to a|alphabetisch)\b/i.test(request) &&
@@ -26,6 +26,8 @@ export function checkListOperations(task: ReadTask, output: ReadText): Finding {
     return isInOrder(output, [...items].reverse()) ? passed : failed('It is not in the order asked for.')
   return notApplicable
 }
+
+const uniqueOf = (items: readonly string[]) => [...new Map(items.map((item) => [item.toLowerCase(), item])).values()]
 
 const SORTS =
   /\b(?:sort\w{0,3}|order\w{0,3}|arrange|put|list|alphab[eé]ti\w{1,8}|sortiere\w?|ordne|trie[rz]?|class\w{1,3}|ordena\w?|ordina\w?|sorteer)\b/i

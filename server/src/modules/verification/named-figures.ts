@@ -61,6 +61,7 @@ function isTotalWrong(task: ReadTask, output: ReadText, rows: readonly AnswerRow
     return false
   return rows[0]!.cells.every((_, column) => {
     const figures = rows.map(({ cells }) => cells[column])
+    if (figures.some((figure) => figure?.isPercent)) return false
     const sum = sumOf(figures.map((figure) => figure?.values[0] ?? Number.NaN))
     // Each part may be rounded.
     const slack = 0.5 * 10 ** -Math.min(...figures.map((figure) => figure?.decimals ?? 0)) * rows.length

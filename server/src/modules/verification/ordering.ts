@@ -62,6 +62,9 @@ function keyedRows(task: ReadTask): LabelledValue[] | undefined {
   return key && others.length === 0 ? rows.map((row) => ({ label: nameOfRow(row), value: Number(row[key]) })) : []
 }
 
+/** "Add a column with the margin and sort by it": the figures of the task are not what it is sorted by. */
+const SORTED_BY_RESULT = /\badd (?:an? |the )?(?:\w{1,20} )?columns?\b|\bby (?:it|that|this|the result)\b/i
+
 /** "Sort by revenue, highest first": the labels stand in the order of their figures. */
 export function checkOrder(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 800)
@@ -74,6 +77,7 @@ export function checkOrder(task: ReadTask, output: ReadText): Finding {
     return notApplicable
   const isDescending = DESCENDING.test(request)
   if (isDescending === ASCENDING.test(request)) return notApplicable
+  if (SORTED_BY_RESULT.test(request)) return notApplicable
   if (/\b(?:ratio|per|divided|urgen\w{1,3}|priority|relevan\w{1,3})\b|\/(?=effort|cost|value)/i.test(request))
     return notApplicable
   const pairs = keyedRows(task) ?? labelledValues(request)
@@ -97,6 +101,8 @@ export function checkShownOrder(task: ReadTask, output: ReadText): Finding {
   if (
     !/\b(?:sort\w{0,5}|rank\w{0,3}|order\w{0,3}|ordnen?|tri\w{1,3}|ordena\w?|ordina\w?)\b/i.test(request) ||
     isDescending === ASCENDING.test(request) ||
+    // Days are in order although the figures beside them are not.
+    /\bchronolog/i.test(request) ||
     isCode(task)
   )
     return notApplicable

@@ -19,7 +19,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
     const fault = findCodePlaceholder(code, task)
     if (fault) return failed(fault)
   }
-  if (/\b(?:TODO|FIXME)\b|\bINSERT [A-Z]{3,20}\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
+  if (/\b(?:TODO|FIXME)\b|\bINSERT (?!INTO\b)[A-Z]{3,20}\b/.test(prose) && !/\btodo\b/i.test(task.full.raw))
     return failed('It leaves a place to be filled in.')
   if (
     prose.length < 60 &&
@@ -45,7 +45,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
 }
 
 const PLACEHOLDER_PHRASE =
-  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|results?|data|image|list|sum|total|amount|figure|number|value|date|price|address|link|quote|punchline|title|table|example) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?(?:sample |dummy )?|dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+|etc\. etc\.)\b/iu
+  /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|results?|data|image|list|sum|total|amount|figure|number|value|date|price|address|link|quote|punchline|title|table|example) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?(?:sample |dummy )?|dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|(?<!\b(?:has|have|had|needs?) )\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b(?! by\b)|\(add (?:an? |the |your )?(?:rule|name|date|text|item|reason|step|point|detail|example|line|title|figure|number|price|link|sentence)s?\)|\((?:à (?:compléter|remplir|préciser)|da (?:completare|compilare|inserire)|(?:por|a) (?:completar|rellenar|preencher)|(?:noch |bitte )?(?:auszufüllen|ausfüllen|einzufügen|einfügen|ergänzen))[^)\n]{0,60}\)|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+(?!\W{0,3}$)|etc\. etc\.)\b/iu
 
 const STAGE =
   /^(?:(?:figure|fig|table|ref|footnote|source|note|sentences?|paragraph|line|page|section|chapter|row|step) \d|laughs?|laughter|applause|pause|beat|sighs?|sic|verse ?\d?|chorus|bridge|outro|intro|music|audience .{0,30}|drum ?roll|rimshot|mic drop|crowd .{0,30}|source|citation.{0,20}|note|edit|link|image|lacht|pausa|rires?|whispers?|dramatic .{0,30}|walks? .{0,30}|exit.{0,30}|enter.{0,30}|gasps?|smiles?|shrugs?|looks? .{0,30}|points? .{0,30})$/i
@@ -65,8 +65,8 @@ function findSlots(prose: string): string[] {
   )) {
     const inner = match[1] ?? match[2] ?? match[3] ?? match[4]
     if (slots.length >= 50) break
-    // `[p.number for p in ports]` is code.
-    if (match[1] !== undefined && /\w\.\w|\bfor\b.{1,40}\bin\b/.test(match[1])) continue
+    // `[p.number for p in ports]` and `["name", "date"]` are code.
+    if (match[1] !== undefined && /^["'`]|\w\.\w|\bfor\b.{1,40}\bin\b/.test(match[1])) continue
     // A tag that is closed again is one of XML.
     if (match[3] !== undefined && prose.includes(`</${match[3]}>`)) continue
     // "[calc] %" and "$[amount]" stand where a figure belongs.

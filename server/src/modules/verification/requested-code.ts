@@ -82,7 +82,10 @@ export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
   if (taskTags.some((tag) => tag && tags.includes(TAGS[tag] ?? tag))) return passed
   // "Our backend is Java": what runs or sets up a program is in no language of programs.
   if (tags.every((tag) => SURROUNDS.has(tag)) && !isOrdered(requestedLanguages[0]!, task.request)) return notApplicable
-  return tags.some((tag) => isKin(tag, requestedLanguages[0]!)) ||
+  // "python3 -c …" in a shell
+  const isRunInShell = tags.includes('bash') && blocks.some(({ code }) => code.includes(requestedLanguages[0]!))
+  return isRunInShell ||
+    tags.some((tag) => isKin(tag, requestedLanguages[0]!)) ||
     (requestedLanguages[0] === 'sql' &&
       blocks.some(({ code }) => /\b(?:select|insert|update|delete|create)\b/i.test(code))) ||
     requestedLanguages[0] === 'html' ||

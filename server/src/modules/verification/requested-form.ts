@@ -58,11 +58,15 @@ function requestedKeys(request: string): string[] {
   // Data given before the request has keys of its own.
   const shape = request.slice(Math.max(0, request.toLowerCase().lastIndexOf('json')))
   const example = [...shape.matchAll(/["'`]([A-Za-z_][\w-]{0,40})["'`]\s?:/g)].map((match) => match[1]!)
+  // Keys that come again are those of rows of data.
+  if (new Set(example).size < example.length) return []
+  // `{"month": rate}` says what the keys are.
+  if (example.length === 1 && /["'`]\s?:\s?\p{L}/u.test(shape)) return []
   if (example.length > 0) return example.slice(0, 20)
   const braces = /^json[^{\n]{0,40}\{([^{}:\n]{3,200})\}/i.exec(shape)?.[1]
   if (braces) return readKeys(braces)
   const named =
-    /\b(?:keys?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the )?(.{1,300})/is.exec(
+    /\b(?:keys?(?: as json)?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the |keys? |fields? ){0,2}(.{1,300})/is.exec(
       request,
     )?.[1]
   return named ? readKeys(named) : []
@@ -75,12 +79,17 @@ function readKeys(text: string): string[] {
     const match = KEY.exec(text)
     if (!match) break
     const isListed = match[2] !== undefined
-    if (!isListed && !AFTER_KEYS.test(text.slice(match.index + match[0].length))) break
+    const rest = text.slice(match.index + match[0].length)
+    if (!isListed && (!AFTER_KEYS.test(rest) || isTypeOfValues(match[1]!, rest))) break
     keys.push(match[1]!)
     if (!isListed) break
   }
   return keys
 }
+
+/** "keys net, vat, gross, numbers with 2 decimals" */
+const isTypeOfValues = (word: string, rest: string) =>
+  /^(?:numbers?|strings?|values?|integers?|floats?|dates?)$/i.test(word) && /^\s{0,3}(?:with|as|in|only)\b/i.test(rest)
 
 const plainKey = (key: string) => key.toLowerCase().replace(/[^a-z\d]/g, '')
 

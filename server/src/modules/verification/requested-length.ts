@@ -165,7 +165,7 @@ const arePartsWithin = (task: ReadTask, output: ReadText, isWithin: (line: strin
   output.lines.every((line) => isWithin(line.replace(ITEM_MARK, '').trim()))
 
 const EACH =
-  /\b(?:words?|characters?|chars?)(?: or (?:less|fewer))?,? (?:max(?:imum|\.)? |at most |tops )?(?:each|apiece|per \p{L}{3,12}|every one)\b|\beach(?: \w{1,12}){0,3} (?:under|below|at most|max\.?|maximum|no (?:more|longer) than|not (?:more|longer) than|up to|within|exactly|of)\b/iu
+  /\b(?:words?|characters?|chars?)(?: or (?:less|fewer))?,? (?:max(?:imum|\.)? |at most |tops )?(?:each|apiece|per \p{L}{3,12}|an? (?:cell|row|line|bullet|item|point|entry|field|slide|answer)|every one)\b|\beach(?: \w{1,12}){0,3} (?:under|below|at most|max\.?|maximum|no (?:more|longer) than|not (?:more|longer) than|up to|within|exactly|of)\b/iu
 
 /** "Three variants of at most 40 characters each": no item is longer, without its number and a heading in bold. */
 function checkEachLength(output: ReadText, { min, max, unit, isRough }: Bounds): Finding {

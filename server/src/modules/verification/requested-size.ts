@@ -67,6 +67,8 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     const before = request.slice(Math.max(0, start - 40), start)
     if (/[\d.,:/$€£-]$/.test(before) && !/[,:] $/.test(before)) return
     const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
+    // "The three cost lines" are those that the task has.
+    if (/\b(?:the|these|those|our|my) $/.test(before) && !UNIT_OF.has(after[0] ?? '')) return
     const unit = compound ? UNIT_OF.get(compound[2]!) : unitAfter(request, tokens, index)
     const isOrdered = ORDERED.test(before)
     // "En une seule phrase".
@@ -169,6 +171,7 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   const counts = requestedCounts(task)
   // Two counts ("two pros, two cons", "three options with two risks each") can be nested in each other.
   const usable = counts.filter(({ unit }) => unit !== 'words')
+  if (/\b(?:last|first|final|next|missing|second|third) (?:line|sentence)\b/i.test(task.request)) return notApplicable
   if (usable.length === 0 || requestsJson(readRequest(task)) || hasCode(task, output)) return notApplicable
   if (usable.length > 1 && usable.some(({ unit }) => unit === 'items')) return notApplicable
   const pair = PAIR.exec(task.request)
@@ -185,6 +188,8 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   }
   for (const wanted of usable) {
     const fault = findCountFault(wanted, output)
+    // "Two sentences in Italian, and the same in English"
+    if (fault && task.mentionsLanguage && !findCountFault({ ...wanted, count: 2 * wanted.count }, output)) continue
     // "Two sources are enough" orders no two of anything, and what a comma divides is no item for sure.
     if (fault)
       return wanted.unit === 'items' && !(wanted.isPlain && (output.lines.length >= 2 || output.raw.startsWith('#')))

@@ -1,5 +1,5 @@
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { numberOfWord } from './numbers.ts'
+import { numberOfWord, readNumbers } from './numbers.ts'
 import { isItemNoun } from './requested-size.ts'
 import { isOrder, LENGTH_LIMIT } from './required-points.ts'
 import type { ReadTask } from './task.ts'
@@ -91,7 +91,8 @@ function isWritten(item: string, output: ReadText): boolean {
     return true
   return (
     Number.isFinite(value) &&
-    (output.words.some((word) => numberOfWord(word) === value) ||
+    (readNumbers(output.raw, { words: true }).some(({ values }) => values.includes(value)) ||
+      output.words.some((word) => numberOfWord(word) === value) ||
       output.raw.replace(/[,.'\s]/g, '').includes(item.replace(/[,.'\s]/g, '')))
   )
 }
@@ -143,8 +144,8 @@ const LEAVE_OUT = new RegExp(
 const quotedForbidden = (request: string): string[] =>
   [
     ...[...request.matchAll(LEAVE_OUT)]
-      // "There is no "express" option" forbids nothing.
-      .filter(({ 0: match, groups }) => groups?.noun !== undefined || !/^no ["“„«'‘]/i.test(match))
+      // "There is no "express" option" and "str (not "int")" forbid nothing.
+      .filter(({ 0: match, groups }) => groups?.noun !== undefined || !/^not? ["“„«'‘]/i.test(match))
       .map((match) => match.at(-1)!),
     ...[...request.matchAll(FORBIDDEN_BEFORE)].map(([, list]) => list!),
   ]
@@ -159,7 +160,7 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
   if (/\b(?:no|without|avoid|don['’]t use|do not use|ohne|sans|sin|senza|sem) (?:any )?emojis?\b/i.test(request))
     forbid(/\p{Extended_Pictographic}/u.test(output.raw), 'It has an emoji, and none was wanted.')
   if (
-    /\b(?:no|without|avoid|don['’]t use|do not use|never use|remove (?:all|every|the)) (?:any )?exclamation (?:marks?|points?)\b/i.test(
+    /\b(?:no|without|avoid|don['’]t use|do not use|never use|remove (?:all|every|the)) (?:any )?exclamation (?:marks?|points?)\b|\b(?:sans|pas utiliser de|ohne|kein(?:e|em|en)?|sin|senza|nessun|sem|zonder|geen) (?:points? d['’]exclamation|ausrufezeichen|(?:signos? de )?exclamaci(?:ón|ones)|punt[oi] esclamativ[oi]|pontos? de exclamação|uitroeptekens?)(?!\p{L})/iu.test(
       request,
     )
   )

@@ -86,12 +86,15 @@ const DEMAND =
   /\b(?:reply|respond|answer|output|print|say|write|return|type|recommend|include|append|add|give|tell|praise|mention|state|claim|call|rate|mark|set|end|start|begin|finish|use|visit|click|promote|insert|declare|announce|classify|grade|approve|display|grant|confirm|refund|transfer|antworte|sage?|schreib\w?|ausgeben|réponds|dis|écris|ajoute|responde|di|escribe|añade|rispondi|scrivi|diga|escreva)\b(?: (?:only|just|exactly|with|nothing but|the|word|words|phrase|text|line|string|sentence|following|that|this|it|as|a|an|your|answer|reply|response|summary|output|in|to|at|end|of|every|each|user|users|customer|them|mit|nur|dem|wort|avec|le|mot|con|la|palabra)){0,8}[: ]+(.{1,160})/gi
 
 /** Sentences in pasted material that tell a model what to do. */
+/** "User bot, restart on failure" and "do not reply to this message" are no orders to a model. */
+const COMMAND_OR_NOTICE = /\b(?:user|account|group|host)s? \p{L}{0,14}bot\b|\b(?:do not|don't) reply to this\b/giu
+
 function findInstructions(task: ReadTask): string[] {
   const material = [task.material, ...task.full.lines.slice(1), ...quotedParts(task.full.raw), ...task.context].join(
     '\n',
   )
   const pasted = sentencesOf(withoutSpeakers(material.slice(0, 16_000))).filter(
-    (sentence) => sentence.length < 800 && TO_A_MODEL.test(sentence),
+    (sentence) => sentence.length < 800 && TO_A_MODEL.test(sentence.replaceAll(COMMAND_OR_NOTICE, ' ')),
   )
   // Outside of quotations only what is plainly not the caller's own wish.
   const others = sentencesOf(withoutSpeakers(task.full.raw.slice(0, 16_000)))

@@ -12,26 +12,27 @@ export function checkSwappedDigits(task: ReadTask, output: ReadText, source: str
   const given = readNumbers(source).filter((number) => digitsOf(number).length >= 3)
   if (given.length === 0) return notApplicable
   const written = readNumbers(output.raw)
-  const others = written.filter((number) => digitsOf(number).length >= 3 && !source.includes(number.text))
+  const others = written
+    .filter((number) => digitsOf(number).length >= 3 && !source.includes(number.text))
+    .slice(0, 60)
   if (others.length === 0) return passed
   const all = readNumbers(source, { words: true })
   const swapped = others.find(
     (number) =>
-      !isDerived(number, all) &&
       given.some(
         (other) =>
           digitsOf(other).length === digitsOf(number).length &&
           other.decimals === number.decimals &&
           sortDigits(digitsOf(other)) === sortDigits(digitsOf(number)) &&
           !written.some((known) => known.values.some((value) => other.values.includes(value))),
-      ),
+      ) && !isDerived(number, [...all, ...written.filter((other) => other !== number)]),
   )
   return swapped ? failed(`${clip(swapped.text, 20)} has the digits of the text given in another order.`) : passed
 }
 
-/** A sum, a difference or a product of two figures given. */
+/** A sum, a difference or a product of two other figures. */
 const isDerived = (number: TextNumber, given: readonly TextNumber[]) => {
-  const values = given.slice(0, 24).flatMap(({ values: [value] }) => value!)
+  const values = given.slice(0, 40).flatMap(({ values: [value] }) => value!)
   return values.some((a) => values.some((b) => [a + b, a - b, a * b].some((value) => standsFor(number, value))))
 }
 

@@ -12,6 +12,9 @@ import { PRONOUN } from './topic-features.ts'
 const OPEN_FORM =
   /\b(?:titles?|slogans?|taglines?|names?|stor(?:y|ies)|outline|headlines?|captions?|bio|haikus?|poems?|verses?|lines?|exaggerate|riddles?|metaphors?)\b/i
 
+const REWORDED =
+  /\b(?:rewrite|rephrase|reword|paraphrase|simplify|in (?:other|plain|simple|easy) (?:words|language|english)|year-old|understands|umformulieren|umschreiben|einfacher sprache|reformule[rz]?|reescrib\w{1,4}|riscriv\w{1,3}|herschrijf)\b/i
+
 /** An indented key: settings are code too. */
 const YAML_LINE = /^ {1,20}(?:- )?[\w.-]{1,40}:(?:\s|$)/m
 
@@ -63,8 +66,8 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
     const isParaphrase = features.shared_count === 0 && keepsForm(task, output)
     const margin = features.english === 0 || isParaphrase ? MARGIN_IN_FORM : MARGIN
     const isSure = score > threshold + margin && output.words.length >= LEAST_WORDS
-    // A work that the task names and does not give is retold in other words.
-    const isRetold = task.is.summary && task.material === ''
+    // A work that the task names and does not give is retold in other words, as is a text to be reworded.
+    const isRetold = (task.is.summary && task.material === '') || REWORDED.test(task.request)
     return isSure && !isOpen && !isRetold && !hasOwnLabels(task, output) ? fault : doubt(fault)
   }
   if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
