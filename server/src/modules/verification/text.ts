@@ -169,10 +169,13 @@ const QUOTES: Readonly<Record<string, string>> = {
   '『': '』',
 }
 
+const OPENING_QUOTE = new RegExp(`[${Object.keys(QUOTES).join('')}]`)
+
 /** Passages between quotation marks, with their places. A passage ends at the first mark that closes it, within its paragraph. */
 export function quotedPassages(text: string, maxLength = 4_000): { text: string; start: number; end: number }[] {
   spendSteps(text.length)
   const passages: { text: string; start: number; end: number }[] = []
+  if (!OPENING_QUOTE.test(text)) return passages
   for (let i = 0; i < text.length; i++) {
     const closers = QUOTES[text[i]!]
     if (!closers) continue
