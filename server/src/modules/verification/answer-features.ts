@@ -66,7 +66,18 @@ const weightedMean = (values: readonly number[], ranks: readonly number[]) => {
 
 const shareOf = (part: number, whole: number) => (whole > 0 ? part / whole : 0)
 
+const featuresOfTask = new WeakMap<ReadTask, { output: ReadText; features: AnswerFeatures }>()
+
+/** Several checks ask for them, so they are computed once for a task and its output. */
 export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures {
+  const earlier = featuresOfTask.get(task)
+  if (earlier?.output === output) return earlier.features
+  const features = computeFeatures(task, output)
+  featuresOfTask.set(task, { output, features })
+  return features
+}
+
+function computeFeatures(task: ReadTask, output: ReadText): AnswerFeatures {
   const { prose, blocks } = splitFences(output.raw)
   const taskSide = subjectWords(
     [...task.full.words, ...task.context.flatMap((memory) => wordsOf(memory))],
@@ -75,9 +86,11 @@ export function answerFeatures(task: ReadTask, output: ReadText): AnswerFeatures
   const requestSide = subjectWords(task.requestWords, MAX_TASK_WORDS)
   const outputSide = subjectWords(output.words, MAX_OUTPUT_WORDS)
   const isEnglish = outputSide.known >= 0.7 && taskSide.known >= 0.55
-  const nearTask = nearestSimilarities(taskSide.ranks, outputSide.ranks)
-  const nearRequest = nearestSimilarities(requestSide.ranks, outputSide.ranks)
-  const nearOutput = nearestSimilarities(outputSide.ranks, taskSide.ranks)
+  const nearest = (words: readonly number[], others: readonly number[]) =>
+    isEnglish ? nearestSimilarities(words, others) : []
+  const nearTask = nearest(taskSide.ranks, outputSide.ranks)
+  const nearRequest = nearest(requestSide.ranks, outputSide.ranks)
+  const nearOutput = nearest(outputSide.ranks, taskSide.ranks)
   const shared = [...taskSide.stems].filter((word) => outputSide.stems.has(word)).length
   const taskNumbers = new Set([task.full.raw, ...task.context].join('\n').match(/\d+(?:[.,]\d+)*/g) ?? [])
   const outputNumbers = readNumbers(output.raw, { words: true })
@@ -165,6 +178,8 @@ const FUNCTION_WORDS =
     ' ',
   )
 
+const WORD_FEATURES = FUNCTION_WORDS.map((word) => [word, `word_${word}`] as const)
+
 /** The manner of a text, whatever its subject: its function words, how its sentences begin, and its marks. English only. */
 export function registerFeatures(output: ReadText): AnswerFeatures {
   const { prose, blocks } = splitFences(output.raw)
@@ -180,7 +195,7 @@ export function registerFeatures(output: ReadText): AnswerFeatures {
   const has = (pattern: RegExp) => (pattern.test(prose) ? 1 : 0)
   return {
     ...Object.fromEntries(
-      FUNCTION_WORDS.map((word) => [`word_${word}`, Math.min(3, ((counts.get(word) ?? 0) / size) * 20)]),
+      WORD_FEATURES.map(([word, name]) => [name, Math.min(3, ((counts.get(word) ?? 0) / size) * 20)]),
     ),
     starts_the: startShare(/^(?:the|its?)$/),
     starts_a: startShare(/^an?$/),

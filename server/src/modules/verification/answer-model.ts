@@ -71,9 +71,13 @@ export function scoreOfText(model: TextModel, text: string): number {
   return score
 }
 
-const scoreOfLinear = ({ bias, weights }: LinearModel, features: AnswerFeatures) => {
-  let score = bias
-  for (const [name, weight] of Object.entries(weights)) score += weight * (features[name] ?? 0)
+const entriesOf = new WeakMap<LinearModel, readonly (readonly [name: string, weight: number])[]>()
+
+const scoreOfLinear = (model: LinearModel, features: AnswerFeatures) => {
+  const entries = entriesOf.get(model) ?? Object.entries(model.weights)
+  entriesOf.set(model, entries)
+  let score = model.bias
+  for (const [name, weight] of entries) score += weight * (features[name] ?? 0)
   return score
 }
 

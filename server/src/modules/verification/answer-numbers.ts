@@ -1,28 +1,25 @@
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import { type ReadText, splitFences } from './text.ts'
+import { cached } from './text-cache.ts'
 
 /** An answer and its numbers, for the checks that compute again. */
 export type Answer = { text: string; numbers: readonly TextNumber[] }
 
-const answers = new WeakMap<ReadText, Answer>()
-
 /** Several checks ask for it, so an output is read once, and its numbers when somebody wants them. */
-export function readAnswer(output: ReadText): Answer {
-  const known = answers.get(output)
-  if (known) return known
-  const plain = splitFences(output.raw).prose.trim() ? output.raw.replaceAll('**', '') : output.raw
+export const readAnswer = (output: ReadText): Answer => cached('answer', output.raw, findAnswer)
+
+function findAnswer(raw: string): Answer {
+  const plain = splitFences(raw).prose.trim() ? raw.replaceAll('**', '') : raw
   // "1 000" in a cell of its own
   const text = plain.replace(/(?<=\| ?)(\d{1,3}) (\d{3})(?= ?\|)/g, '$1$2')
   let numbers: readonly TextNumber[] | undefined
-  const answer: Answer = {
+  return {
     text,
     get numbers() {
       numbers ??= readNumbers(text, { words: true })
       return numbers
     },
   }
-  answers.set(output, answer)
-  return answer
 }
 
 export const shows = ({ text, numbers }: Answer, value: number, isRough = false) =>
@@ -30,8 +27,10 @@ export const shows = ({ text, numbers }: Answer, value: number, isRough = false)
 
 export const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
 
-export const TOTAL =
-  /^\W*(?:grand )?(?:totals?|sum|all|overall|gesamt|summe|insgesamt|somme|suma|totale|soma|totaal)\W*$/i
+const TOTAL_WORDS = 'totals?|sum|all|overall|gesamt|summe|insgesamt|somme|suma|totale|soma|totaal'
+export const TOTAL = new RegExp(`^\\W*(?:grand )?(?:${TOTAL_WORDS})\\W*$`, 'i')
+/** Whether one of the words of `TOTAL` stands anywhere in a text. */
+export const NAMES_TOTAL = new RegExp(`\\b(?:${TOTAL_WORDS})\\b`, 'i')
 const isRow = (line: string) => line.includes('|')
 
 type Table = { header: string[]; rows: string[][] }

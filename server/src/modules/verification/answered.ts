@@ -146,6 +146,7 @@ function withoutSpeech(text: string): string {
     rest += `${text.slice(at, quote.start)} … `
     at = quote.end
   }
+  if (at === 0) return text
   rest += text.slice(at)
   return wordsOf(rest).length >= 8 ? rest : text
 }

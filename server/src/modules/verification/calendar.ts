@@ -56,6 +56,7 @@ const ISO = /\b(\d{4})-(\d{2})-(\d{2})\b/g
 
 /** The dates of a text that name a day and a month. */
 export function datesOf(text: string): CalendarDate[] {
+  if (!/\d/.test(text)) return []
   const dates: CalendarDate[] = []
   const push = (day: string, month: number | undefined, year: string | undefined, match: RegExpExecArray) => {
     const start = match.index
@@ -235,6 +236,7 @@ const ZONE = /\b(?:UTC|GMT)\b(?:\s?([+−-])\s?(\d{1,2})(?::?(\d{2}))?)?/gi
 const CLOCK = /\b(\d{1,2})[:.h](\d{2})\b(?:\s?([ap])\.?m)?|\b(\d{1,2})\s?([ap])\.?m\b/gi
 
 export function timesOf(text: string): number[] {
+  if (!/\d/.test(text)) return []
   return [...text.matchAll(CLOCK)].slice(0, 40).flatMap(([, hour, minute = '0', half, shortHour, shortHalf]) => {
     const h = Number(hour ?? shortHour)
     const mark = (half ?? shortHalf)?.toLowerCase()
@@ -259,6 +261,7 @@ function durationsOf(text: string): number[] {
 function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 600)
   const times = timesOf(text.replaceAll(ZONE, ' '))
+  if (times.length !== 1 && times.length !== 2) return notApplicable
   // UTC alone is the zone of zero hours.
   const zones = [...text.matchAll(ZONE)].map(
     ([, sign, hours = '0', minutes = '0']) => (sign === '+' ? 1 : -1) * (Number(hours) * 60 + Number(minutes)),

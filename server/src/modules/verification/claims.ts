@@ -1,4 +1,4 @@
-import { type Answer, cellNumber, readAnswer, sumOf, TOTAL, tablesOf } from './answer-numbers.ts'
+import { type Answer, cellNumber, NAMES_TOTAL, readAnswer, sumOf, TOTAL, tablesOf } from './answer-numbers.ts'
 import { parseExpression } from './arithmetic.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
@@ -75,6 +75,7 @@ const MAX_EQUATIONS = 200
 const readEquations = (text: string): readonly Equation[] => cached('equations', text, findEquations)
 
 function findEquations(text: string): readonly Equation[] {
+  if (!/[=≈]/.test(text)) return []
   return [...text.matchAll(/[=≈]/g)].slice(0, MAX_EQUATIONS).flatMap((match): Equation[] => {
     const left = parseExpression(text.slice(Math.max(0, match.index - 80), match.index), 'end')
     const right = text.slice(match.index + 1, match.index + 40)
@@ -216,6 +217,7 @@ const OTHER_PART = /\b(?:budget|left|remaining|rest|max|min|target|goal|limit)\b
 
 /** "Paint: 120 / Tape: 18 / Total: 140": lines of one label and one figure, and one that is called total. */
 function checkListTotal(output: ReadText): Finding {
+  if (!NAMES_TOTAL.test(output.raw.replaceAll('**', ''))) return notApplicable
   const lines = output.lines.map((line) => LIST_LINE.exec(line.replaceAll('**', '')))
   const at = lines.findIndex((line) => line && TOTAL.test(line[1]!))
   if (at < 0) return notApplicable
@@ -243,11 +245,10 @@ const numberOfLine = (output: ReadText, name: RegExp): number | undefined => {
 
 /** Lines named net, VAT and gross, or revenue, costs and profit, add up. */
 function checkStatement(output: ReadText): Finding {
-  const [net, tax, gross] = [
-    /^(?:net|netto|subtotal)\b/i,
-    /^(?:vat|tax|mwst|iva|tva|sales tax)\b/i,
-    /^(?:gross|brutto|total|grand total|amount due)\b/i,
-  ].map((name) => numberOfLine(output, name))
+  if (!/\b(?:net|netto|subtotal)\b/i.test(output.raw)) return notApplicable
+  const net = numberOfLine(output, /^(?:net|netto|subtotal)\b/i)
+  const tax = numberOfLine(output, /^(?:vat|tax|mwst|iva|tva|sales tax)\b/i)
+  const gross = numberOfLine(output, /^(?:gross|brutto|total|grand total|amount due)\b/i)
   if (net === undefined || tax === undefined || gross === undefined) return notApplicable
   return Math.abs(net + tax - gross) <= 0.011 ||
     output.lines.some((line) => /discount|shipping|tip|rabatt|deposit|fee/i.test(line))

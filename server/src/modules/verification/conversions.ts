@@ -23,6 +23,9 @@ const TARGET = new RegExp(
 )
 const UNITS_NAMED = new RegExp(`\\b(${UNIT}) (?:to|into|in|nach|->|→) (${UNIT})(?![\\p{L}\\d²³])`, 'iu')
 
+/** A unit beside a figure, between two units, or "how many minutes in a day": without one of them nothing is converted. */
+const GIVES_UNIT = /\d[\s-]?[\p{L}°/]| (?:to|into|in|nach|->|→) |how many/iu
+
 /** "How many minutes in a day?" */
 const ONE_UNIT = /(?<=\bhow many \p{L}{1,14} (?:are |is |make )?(?:there )?(?:in)?) ?(?:an?|one) /giu
 
@@ -33,11 +36,13 @@ const MAX_WORDS_OF_LIST = 60
 
 /** "convert 5 km to miles", "12 inches in cm?", "98.6F to C", "in metres: sofa 84 in, rug 96 in", several of them in one task. */
 function checkUnits(task: ReadTask, answer: Answer): Finding {
-  const rates = [...plainUnits(withoutRounding(task.full.raw)).matchAll(RATE)].map(readRate)
-  if (rates.some((rate) => rate && !isStandard(rate))) return notApplicable
-  if (task.full.words.length > MAX_WORDS_OF_LIST) return notApplicable
-  const text = plainUnits(withoutRounding(task.full.raw)).replaceAll(RATE, ' ').replaceAll(ONE_UNIT, ' 1 ')
+  if (task.full.words.length > MAX_WORDS_OF_LIST || !GIVES_UNIT.test(task.full.raw)) return notApplicable
+  const plain = plainUnits(withoutRounding(task.full.raw))
+  const rates = ratesIn(plain)
+  if (rates.map(readRate).some((rate) => rate && !isStandard(rate))) return notApplicable
+  const text = (rates.length > 0 ? plain.replaceAll(RATE, ' ') : plain).replaceAll(ONE_UNIT, ' 1 ')
   const quantities = givenQuantities(text)
+  if (quantities.length === 0) return notApplicable
   const targets = [...text.matchAll(TARGET)].flatMap((match): Target[] => {
     const unit = findUnit(match[1]!)
     const end = match.index + match[0].length
@@ -133,8 +138,14 @@ const currencyOf = (word: string) => {
   return CURRENCIES[singular] ?? singular
 }
 
+/** What stands between the two sides of a rate. */
+const RATE_SIGN = /[=≈]|is|equals|are|entspricht|sind|per|pro|to the|je/iu
+
+const ratesIn = (text: string): RegExpExecArray[] =>
+  /\d/.test(text) && RATE_SIGN.test(text) ? [...text.matchAll(RATE)] : []
+
 /** Whether a task gives a rate to convert with. */
-export const hasRate = (text: string): boolean => [...text.matchAll(RATE)].length > 0
+export const hasRate = (text: string): boolean => ratesIn(text).length > 0
 
 type Rate = { from: string; to: string; value: number }
 
@@ -159,7 +170,7 @@ function isStandard({ from, to, value }: Rate): boolean {
 function checkGivenRate(task: ReadTask, answer: Answer): Finding {
   const blank = (part: string) => ' '.repeat(part.length)
   const text = withoutGroups(withoutRounding(task.full.raw.slice(0, 1_000)))
-  const rates = [...text.matchAll(RATE)]
+  const rates = ratesIn(text)
   const rate = rates.length === 1 ? readRate(rates[0]!) : undefined
   if (!rate || answer.numbers.length === 0) return notApplicable
   const rest = text.replaceAll(RATE, blank)

@@ -1,6 +1,6 @@
 import { MONTH_NAMES, WEEKDAY_NAMES } from './day-names.ts'
 import { doubt, type Finding, failed, notApplicable } from './finding.ts'
-import { readNumbers } from './numbers.ts'
+import { hasTwoFigures, hasTwoNumbers, readNumbers } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
@@ -44,7 +44,7 @@ function bindingsOf(text: string, separators: RegExp): Binding[] {
 /** A figure that the source gives to one name stands with another; and what one does in the source the other does in the answer. */
 export function checkExchangedNames(task: ReadTask, output: ReadText, source: string): Finding {
   if (task.is.creative || task.code) return notApplicable
-  const sourceValues = readNumbers(source).length < 2 ? [] : bindingsOf(source, /[.;\n,"“”]/)
+  const sourceValues = hasTwoNumbers(source) ? bindingsOf(source, /[.;\n,"“”]/) : []
   const written = sourceValues.length === 0 ? [] : bindingsOf(output.raw, /[.;\n]/)
   const conflicts = written.filter(({ name, noun, value }) => {
     const own = sourceValues.filter((binding) => binding.name === name && binding.noun === noun)
@@ -152,6 +152,7 @@ function placesOf(text: string, name: string): number[] {
 
 /** Each of two names has, after it, a figure that in the source only the other one has. */
 function hasExchangedFigures(source: string, answer: string): boolean {
+  if (!hasTwoFigures(source)) return false
   const names = [...new Set(source.slice(0, 4_000).match(/(?<![\p{L}\d])\p{Lu}[\p{L}\d-]{1,20}/gu) ?? [])]
     .filter((name) => !isDay(name.toLowerCase()) && !BINDING_STOP.has(name.toLowerCase()) && !TITLE.test(name))
     .filter((name) => placesOf(answer, name).length > 0)

@@ -86,7 +86,6 @@ const TITLES =
 function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
   if (!/^(?:writer|support|comedian)/.test(task.agentId) && !(task.is.summary && task.material)) return notApplicable
   if ((task.is.creative && !FOR_SOMEBODY.test(task.request)) || task.is.translation) return notApplicable
-  const sourceParts = source.toLowerCase()
   const addressed = [...output.raw.matchAll(TITLES)].map((match) => match[1]!)
   const greeting =
     /^[\s*]*(?:Hi|Hello|Hey|Dear|Goodbye|Farewell|Bye|Happy birthday|Congratulations|Hallo|Liebe[rs]?|Bonjour|Chère?|Hola|Querid[oa]|Ciao|Gentile|Beste)\s(?:Mr\.?|Mrs\.?|Ms\.?|Dr\.?)?\s?(\p{Lu}[\p{L}'-]{2,30})\s?[,!:\n]/u.exec(
@@ -98,9 +97,10 @@ function checkNames(task: ReadTask, output: ReadText, source: string): Finding {
     )
   const names = [...addressed, ...(greeting ? [greeting] : [])].filter((name) => !isGeneric(name))
   if (names.length === 0) return notApplicable
+  const sourceParts = source.toLowerCase()
   const strange = names.find((name) => !sourceParts.includes(name.toLowerCase().replace(/'s$/, '')))
-  const people = peopleIn(source)
-  if (!strange || people.length === 0) return passed
+  const people = strange ? peopleIn(source) : []
+  if (people.length === 0) return passed
   const fault = failed('It names somebody who is not in the task.')
   // Who wrote to somebody of the task as well may have added one more person.
   return people.some((name) => output.raw.toLowerCase().includes(name)) ? doubt(fault) : fault

@@ -111,6 +111,8 @@ export function findAddressedDemand(task: ReadTask, output: ReadText): Finding {
 
 /** The task without what a pasted text tells a model: that is no wish of the caller. */
 export function withoutDemands(text: string): string {
+  // A pasted text is quoted, in brackets or below the first line.
+  if (!/[\n([<"“„«»「『]/.test(text)) return text
   const firstLine = text.indexOf('\n') < 0 ? text.length : text.indexOf('\n')
   const pasted = quotedPassages(text, 2_000)
   const cuts = addressesIn(text, true, false).flatMap(({ start, end }) => {

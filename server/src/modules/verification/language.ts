@@ -204,6 +204,7 @@ function withoutQuotations(text: string): string {
     rest += `${text.slice(at, start)} `
     at = end
   }
+  if (at === 0) return text
   rest += text.slice(at)
   // Words with a capital may be names: "Take On Me" (Name Name), "Maniac" (Name).
   return (rest.match(/(?<!\p{L})[\p{Ll}\p{Lo}]/gu)?.length ?? 0) >= 8 ? rest : text

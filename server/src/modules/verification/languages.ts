@@ -88,7 +88,7 @@ export function detectLanguage(words: readonly string[]): DetectedLanguage | und
   const letters = sample.join(' ')
   const scriptCounts = new Map<string, number>()
   let latin = 0
-  for (const character of letters) {
+  for (const character of /[\u0250-\uffff]/.test(letters) ? letters : '') {
     if (character <= '\u024f') {
       if (character > ' ' && !(character >= '0' && character <= '9')) latin++
       continue
@@ -117,7 +117,7 @@ export function detectLanguage(words: readonly string[]): DetectedLanguage | und
     if (word.length > 3 && !INDEX.has(word))
       for (const [language, pattern] of SPELLINGS)
         if (pattern.test(word)) scores.set(language, (scores.get(language) ?? 0) + 0.35)
-  for (const [language, pattern] of LETTERS) {
+  for (const [language, pattern] of /[\u0080-\uffff]/.test(letters) ? LETTERS : []) {
     const hits = letters.match(pattern)?.length ?? 0
     if (hits > 0) scores.set(language, (scores.get(language) ?? 0) + Math.min(1.5 + hits * 0.25, 4))
   }
@@ -206,7 +206,9 @@ const IN_OWN_LANGUAGE: readonly (readonly [string, RegExp])[] = [
 ]
 
 export const ownLanguageNamed = (text: string): string | undefined =>
-  IN_OWN_LANGUAGE.find(([, pattern]) => pattern.test(text))?.[0]
+  /[\u0080-\uffff]|po polsku|suomeksi|magyarul/i.test(text)
+    ? IN_OWN_LANGUAGE.find(([, pattern]) => pattern.test(text))?.[0]
+    : undefined
 
 const LANGUAGE_OF_NAME = new Map(
   Object.entries(NAMES).flatMap(([language, names]) => names.split(' ').map((name) => [name, language] as const)),

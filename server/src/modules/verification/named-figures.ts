@@ -1,6 +1,6 @@
 import { sumOf } from './answer-numbers.ts'
 import { type Finding, failed, notApplicable, passed } from './finding.ts'
-import { isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
+import { hasTwoNumbers, isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import { type AnswerRow, answerRows, recordsOf, type TaskRecord } from './records.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
@@ -15,7 +15,7 @@ const MIN_ROWS = 3
 export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   if (task.code || task.is.creative || task.agentId.startsWith('coder')) return notApplicable
   const text = [task.full.raw, ...task.context].join('\n')
-  if (readNumbers(text).length < 2) return notApplicable
+  if (!hasTwoNumbers(text)) return notApplicable
   const records = groupRecords(recordsOf(text))
   if (records.length < 2) return notApplicable
   const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))])

@@ -65,7 +65,6 @@ export function checkNotation(task: ReadTask, output: ReadText): Finding {
     }
     return notApplicable
   }
-  const pairs = [...request.matchAll(NUMBER_TO_BASE)].map(([, digits, name]) => [digits!, name!] as const)
   const bases = [...BASES, ...PREFIXES].filter(([pattern]) => pattern.test(request))
   const [target] = bases
   if (
@@ -74,6 +73,7 @@ export function checkNotation(task: ReadTask, output: ReadText): Finding {
   )
     return notApplicable
   const written = text.toLowerCase().replace(/[\s_,]/g, '')
+  const pairs = [...request.matchAll(NUMBER_TO_BASE)].map(([, digits, name]) => [digits!, name!] as const)
   if (pairs.length > 1 || bases.length > 1) {
     const values = pairs.map(([digits, name]) =>
       Number(digits).toString(BASES.find(([pattern]) => pattern.test(name))![1]),

@@ -27,7 +27,7 @@ const TENS: Readonly<Record<string, number>> = {
 }
 
 /** Small numbers as words, in the languages that tasks are most often written in. */
-const NUMBER_WORDS: Readonly<Record<string, number>> = {
+const NUMBER_WORDS = {
   zero: 0,
   one: 1,
   two: 2,
@@ -112,8 +112,15 @@ const NUMBER_WORDS: Readonly<Record<string, number>> = {
   tien: 10,
 }
 
-export const numberOfWord = (word: string): number | undefined =>
-  Object.hasOwn(NUMBER_WORDS, word) ? NUMBER_WORDS[word] : undefined
+const NUMBER_OF_WORD: ReadonlyMap<string, number> = new Map(Object.entries(NUMBER_WORDS))
+
+export const numberOfWord = (word: string): number | undefined => NUMBER_OF_WORD.get(word)
+
+/** Whether a text has digits in two places. */
+export const hasTwoFigures = (text: string): boolean => /\d\D+\d/.test(text)
+
+/** Whether a text has two numbers and more, each with digits. */
+export const hasTwoNumbers = (text: string): boolean => hasTwoFigures(text) && readNumbers(text).length >= 2
 
 /** The numbers of a text in their order; with `words`, those that are written out too. */
 export const readNumbers = (text: string, { words = false } = {}): readonly TextNumber[] =>

@@ -1,15 +1,23 @@
 import { type Answer, shows, sumOf } from './answer-numbers.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { isRoughIn, readNumbers, standsFor, type TextNumber, withoutGroups, withoutRounding } from './numbers.ts'
+import {
+  hasTwoNumbers,
+  isRoughIn,
+  readNumbers,
+  standsFor,
+  type TextNumber,
+  withoutGroups,
+  withoutRounding,
+} from './numbers.ts'
 import { labelledValues } from './ordering.ts'
 import type { ReadTask } from './task.ts'
 
 /** Changes, shares and rates in percent that the task asks for. */
 export const checkPercentages = (task: ReadTask, answer: Answer): Finding =>
   // Each of them needs two figures of the task.
-  readNumbers(task.full.raw).length < 2
-    ? notApplicable
-    : combine([checkChange(task, answer), checkShareOfList(task, answer), checkRates(task, answer)])
+  hasTwoNumbers(task.full.raw)
+    ? combine([checkChange(task, answer), checkShareOfList(task, answer), checkRates(task, answer)])
+    : notApplicable
 
 const isRounded = (number: TextNumber, value: number) =>
   Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals

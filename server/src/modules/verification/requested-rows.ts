@@ -28,10 +28,11 @@ const LEAST = /\b(?:lowest|smallest|fewest|least|cheapest|earliest|shortest|ligh
 
 /** The number of rows that a query returns, and the end that it takes them from. */
 function checkRows(task: ReadTask, output: ReadText): Finding {
+  const isQuery = /sql\b|\bquery\b|\btables?\b|\bselect\b|\bschema\b|\b[a-z_]\w{1,40}\([a-z_]\w{0,40}, ?[a-z_]\w/i
+  if (!isQuery.test(task.full.raw)) return notApplicable
   const request = splitFences(task.full.raw).prose
   const code = codeOf(output).replace(/\s+/g, ' ')
-  const isQuery = /sql\b|\bquery\b|\btables?\b|\bselect\b|\bschema\b|\b[a-z_]\w{1,40}\([a-z_]\w{0,40}, ?[a-z_]\w/i
-  if (!isQuery.test(task.full.raw) || !/\bselect\b/i.test(code)) return notApplicable
+  if (!/\bselect\b/i.test(code)) return notApplicable
   const wanted = ROWS.exec(request)
   const limits = [...code.matchAll(LIMIT)]
   if (wanted && limits.length === 1) {

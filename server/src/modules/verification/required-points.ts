@@ -99,10 +99,16 @@ function pointsOf(text: string): string[] {
 }
 
 /** "Not for microwaves (must be mentioned)". */
-const markedPoints = (text: string): string[] =>
-  [...text.matchAll(/([^,.;:()\n]{4,40}) \((?:must|has to|needs to|should) be (?:mentioned|included|stated|named)\)/gi)]
+function markedPoints(text: string): string[] {
+  if (!text.includes(' (')) return []
+  return [
+    ...text.matchAll(
+      /([^,.;:()\n]{4,40}) \((?:must|has to|needs to|should) be (?:mentioned|included|stated|named)\)/gi,
+    ),
+  ]
     .slice(0, 4)
     .map(([, point]) => point!.trim())
+}
 
 const WANTS_CODE =
   /(?:\b(?:must|has to|needs to|should|please|make sure to|be sure to|and|to)\s|(?:^|[.!?;:,\n(]) ?)(?:include|mention|contain|give|state|quote|name|add)(?: \w{1,12}){0,2}? (?:reference|order|ticket|booking|case|invoice|tracking|confirmation|claim) (?:number|code|id|no)\b/i

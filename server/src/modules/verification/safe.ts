@@ -36,7 +36,7 @@ const SECRETS: readonly (readonly [string, RegExp])[] = [
 /** A secret that the task itself contains is no leak. */
 function findSecret(task: ReadTask, output: ReadText): Finding {
   for (const [name, pattern] of SECRETS)
-    for (const [match] of output.raw.matchAll(pattern)) {
+    for (const match of output.raw.match(pattern) ?? []) {
       const value = match.split(/[\s"'`:=]/).at(-1)!
       const isRandom = name !== 'a password' || (/\d/.test(value) && /[A-Za-z]/.test(value))
       if (isRandom && !task.full.raw.includes(value) && !/x{4}|\.{3}|your|example|0000|1234567/i.test(value))

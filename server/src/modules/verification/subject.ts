@@ -57,7 +57,7 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const threshold = goesOn ? OTHER_SUBJECT_GOES_ON : isFarInMeaning && !isOpen ? OTHER_SUBJECT_FAR : OTHER_SUBJECT
   // A joke, a title or a poem may be about anything as long as somebody speaks in it, or it has the lines of its form.
   const mayBeAnything = isOpen && (features.impersonal === 0 || features.lists === 1 || output.lines.length >= 3)
-  const score = scoreOtherSubject(task, output)
+  const score = mayBeAnything ? 0 : scoreOtherSubject(task, output)
   const fault = failed('It is about something else, or of another kind than was asked for.')
   // Who writes about the matter in general names it; who says the same in other words may not.
   if (score > 0 && !isOpen && features.shared_count! > 0 && usesNoFact(task, output)) return fault
@@ -158,8 +158,10 @@ function isOtherOccasion(task: ReadTask, output: ReadText): boolean {
   )
     return true
   if (task.language?.language !== 'en' || task.targetLanguage || output.words.length < LEAST_WORDS) return false
-  if (detectLanguage(output.words)?.language !== 'en') return false
-  return OCCASIONS.some(([asked, said]) => asked.test(task.request) && !said.test(output.raw))
+  return (
+    OCCASIONS.some(([asked, said]) => asked.test(task.request) && !said.test(output.raw)) &&
+    detectLanguage(output.words)?.language === 'en'
+  )
 }
 
 /** "good morning" is answered with something said to somebody. */

@@ -8,7 +8,7 @@ import { checkListOperations } from './list-operations.ts'
 import { checkNamedFigures } from './named-figures.ts'
 import { checkInWords, checkNotation } from './notation.ts'
 import { checkPrime } from './number-questions.ts'
-import { readNumbers, standsFor } from './numbers.ts'
+import { hasTwoFigures, readNumbers, standsFor } from './numbers.ts'
 import { checkExtremes, checkOrder, checkShownOrder } from './ordering.ts'
 import { checkPercentages } from './percentages.ts'
 import { checkStatistics } from './statistics.ts'
@@ -50,8 +50,10 @@ function checkExpression(task: ReadTask, answer: Answer): Finding {
   // "Is 0.1 + 0.2 == 0.3 true?" is answered with yes or no.
   if (task.code || task.full.words.length > 30 || /[=!]=|\byes or no\b|\btrue or false\b/i.test(task.full.raw))
     return notApplicable
-  const text = task.request
-    .toLowerCase()
+  const request = task.request.toLowerCase()
+  // "5 squared" and "the square root of 9" have one figure, every other calculation has two.
+  if (!hasTwoFigures(request) && !/\d\s?squared|root of|wurzel|racine|raíz/.test(request)) return notApplicable
+  const text = request
     .replace(/\b(?:times|multiplied by|mal|fois|por|per)\b/g, '*')
     .replace(/\bplus\b|\bund\b(?= ?\d)/g, '+')
     .replace(/\b(?:minus|moins|menos|meno)\b/g, '-')

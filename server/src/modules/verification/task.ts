@@ -53,7 +53,7 @@ export function readTask(agentId: string, task: string, context: readonly string
   const full = readText(task)
   const { prose, blocks } = splitFences(full.raw)
   const { request, material } = splitMaterial(prose)
-  const requestWords = wordsOf(request)
+  const requestWords = request === full.raw ? full.words : wordsOf(request)
   const code = [...blocks.map((block) => block.code), codeLinesOf(prose)].filter(Boolean).join('\n')
   const kinds = Object.fromEntries(
     Object.entries(KINDS).map(([kind, pattern]) => [kind, pattern.test(request)]),
@@ -79,7 +79,8 @@ export function readTask(agentId: string, task: string, context: readonly string
     material,
     code,
     context,
-    language: language?.isSure ? language : (detectLanguage(withoutLabels(full.raw)) ?? language),
+    language:
+      language?.isSure || request === full.raw ? language : (detectLanguage(withoutLabels(full.raw)) ?? language),
     targetLanguage: target,
     mentionsLanguage: target !== undefined || is.translation || speaksOfLanguage(requestWords) || stems.length > 0,
     is,

@@ -14,8 +14,11 @@ export function withTextCache<Result>(work: () => Result): Result {
 /** A reading of a text, computed once for each text. The caller may not change what it gets. */
 export function cached<Reading>(kind: string, text: string, read: (text: string) => Reading): Reading {
   if (!readings) return read(text)
-  const ofKind = readings.get(kind) ?? new Map<string, unknown>()
-  readings.set(kind, ofKind)
+  let ofKind = readings.get(kind)
+  if (!ofKind) {
+    ofKind = new Map()
+    readings.set(kind, ofKind)
+  }
   const earlierReading = ofKind.get(text)
   if (earlierReading !== undefined) return earlierReading as Reading
   const reading = read(text)

@@ -161,7 +161,6 @@ function checkTimes(request: string, times: readonly number[], output: ReadText)
 /** The larger of two numbers, running sums, the length of a word in code, letters and capitals. */
 function checkSmallQuestions(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 400)
-  const answer = output.raw.toLowerCase()
   const pair =
     /\bwhich (?:number )?is (bigger|larger|greater|higher|more|smaller|less|lower)\b[^\d]{0,20}(\d[\d.,/]{0,12}\d|\d)\s?(?:or|and|,)\s?(\d[\d.,/]{0,12}\d|\d)/i.exec(
       request,
@@ -193,7 +192,10 @@ function checkSmallQuestions(task: ReadTask, output: ReadText): Finding {
       : failed('The length is not right.')
   const spelled = /^\W*(?:how do you )?spell (?:the word )?["'“]?(\p{L}{3,40})["'”]?\W*$/iu.exec(request.trim())
   if (spelled)
-    return answer.replace(/[^\p{L}]/gu, '').includes(spelled[1]!.toLowerCase())
+    return output.raw
+      .toLowerCase()
+      .replace(/[^\p{L}]/gu, '')
+      .includes(spelled[1]!.toLowerCase())
       ? passed
       : failed('It is spelled otherwise.')
   const raised =

@@ -10,13 +10,26 @@ export type ReadText = { raw: string; words: readonly string[]; lines: readonly 
 export function readText(text: string): ReadText {
   const raw = text.slice(0, MAX_READ)
   spendSteps(raw.length * 4)
-  return {
-    raw,
-    words: wordsOf(raw),
-    lines: raw
+  return new TextParts(raw)
+}
+
+/** The words of an offline lane's output are seldom asked for. */
+class TextParts implements ReadText {
+  readonly raw: string
+  readonly lines: readonly string[]
+  #words: readonly string[] | undefined
+
+  constructor(raw: string) {
+    this.raw = raw
+    this.lines = raw
       .split('\n')
       .map((line) => line.trim())
-      .filter(Boolean),
+      .filter(Boolean)
+  }
+
+  get words(): readonly string[] {
+    this.#words ??= wordsOf(this.raw)
+    return this.#words
   }
 }
 
@@ -30,6 +43,7 @@ export const splitFences = (text: string): Fences => cached('fences', text, find
 type Fences = { prose: string; blocks: readonly { language: string; code: string }[]; open: boolean }
 
 function findFences(text: string): Fences {
+  if (!text.includes('```')) return { prose: text, blocks: [], open: false }
   const blocks: { language: string; code: string }[] = []
   const prose: string[] = []
   let block: { language: string; code: string[] } | undefined
@@ -155,10 +169,13 @@ const QUOTES: Readonly<Record<string, string>> = {
   '『': '』',
 }
 
+const OPENING_QUOTE = new RegExp(`[${Object.keys(QUOTES).join('')}]`)
+
 /** Passages between quotation marks, with their places. A passage ends at the first mark that closes it, within its paragraph. */
 export function quotedPassages(text: string, maxLength = 4_000): { text: string; start: number; end: number }[] {
   spendSteps(text.length)
   const passages: { text: string; start: number; end: number }[] = []
+  if (!OPENING_QUOTE.test(text)) return passages
   for (let i = 0; i < text.length; i++) {
     const closers = QUOTES[text[i]!]
     if (!closers) continue

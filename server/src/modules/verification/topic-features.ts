@@ -98,8 +98,9 @@ export function topicFeatures(task: ReadTask, output: ReadText): TopicFeatures {
   const shared = overlap(taskSide, outputSide)
   const sharedRequest = overlap(requestSide, outputSide)
   const near = nearestSimilarities(outputSide.ranks, taskSide.ranks)
-  const nearTask = nearestSimilarities(taskSide.ranks, outputSide.ranks)
-  const nearRequest = nearestSimilarities(requestSide.ranks, outputSide.ranks)
+  const isEnglish = base.english === 1
+  const nearTask = isEnglish ? nearestSimilarities(taskSide.ranks, outputSide.ranks) : []
+  const nearRequest = isEnglish ? nearestSimilarities(requestSide.ranks, outputSide.ranks) : []
   const weigh = (values: readonly number[], ranks: readonly number[]) => {
     let [sum, total] = [0, 0]
     values.forEach((value, i) => {
@@ -111,7 +112,6 @@ export function topicFeatures(task: ReadTask, output: ReadText): TopicFeatures {
   }
   const share = (values: readonly number[], least: number) =>
     values.length > 0 ? values.filter((value) => value >= least).length / values.length : 0
-  const isEnglish = base.english === 1
   const english = (value: number) => (isEnglish ? value : -1)
   const lane = task.agentId.split('-')[0]!
   const ofLane = (name: string) => (lane === name ? 1 : 0)

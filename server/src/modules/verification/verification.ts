@@ -79,8 +79,7 @@ export const createVerification =
   (deps: VerificationDeps) =>
   async (input: VerifyOutputInput): Promise<OutputVerification> => {
     const { findings, blocks } = withTextCache(() => withStepBudget(MAX_STEPS_PER_TASK, () => readOutput(input)))
-    // Offline lanes write no code of their own beyond examples, which their own tests parse.
-    if (blocks.length > 0 && deps.parseCode && input.mode === 'live') {
+    if (blocks.length > 0 && deps.parseCode) {
       const [message] = await deps.parseCode(blocks)
       findings.recomputed = combine([findings.recomputed, message === undefined ? passed : failed(message)])
     }
@@ -134,7 +133,8 @@ function readOutput(input: VerifyOutputInput): { findings: Findings; blocks: Cod
     safe: readsProse ? checkSafe(task, output) : notApplicable,
     reexecution_equal: notApplicable,
   }
-  return { findings, blocks: isLong ? [] : blocksToParse(task, output) }
+  // Offline lanes write no code of their own beyond examples, which their own tests parse.
+  return { findings, blocks: isLong || input.mode === 'offline' ? [] : blocksToParse(task, output) }
 }
 
 /** The task as its caller means it. */

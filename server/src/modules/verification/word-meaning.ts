@@ -27,8 +27,9 @@ function load(): WordVectors {
 /** The place of a word, or of its stem, among the commonest words; undefined when it is not among them. */
 export function rankOf(word: string): number | undefined {
   const { ranks } = load()
+  const rank = ranks.get(word)
+  if (rank !== undefined || !/(?:s|ed|ing|er)$/.test(word)) return rank
   return (
-    ranks.get(word) ??
     ranks.get(word.replace(/'s$|s$/, '')) ??
     ranks.get(word.replace(/(?:es|ed|ing|er)$/, '')) ??
     ranks.get(word.replace(/(?:ed|ing)$/, 'e'))
@@ -40,20 +41,21 @@ export const weightOfRank = (rank: number): number =>
   Math.min(1, Math.max(0, (Math.log(rank + 1) - Math.log(120)) / (Math.log(3_000) - Math.log(120))))
 
 /** The cosine of the angle between two words: 1 for the same meaning, about 0 for unrelated ones. */
-export function similarityOf(a: number, b: number): number {
-  const { vectors, lengths, dimensions } = load()
+function similarityOf({ vectors, lengths, dimensions }: WordVectors, a: number, b: number): number {
+  const end = (a + 1) * dimensions
   let sum = 0
-  for (let i = 0; i < dimensions; i++) sum += vectors[a * dimensions + i]! * vectors[b * dimensions + i]!
+  for (let i = a * dimensions, k = b * dimensions; i < end; i++, k++) sum += vectors[i]! * vectors[k]!
   return sum / (lengths[a]! * lengths[b]!)
 }
 
 /** Of each of the words the similarity to the nearest of the others. */
 export function nearestSimilarities(words: readonly number[], others: readonly number[]): number[] {
   spendSteps(words.length * others.length * 8)
+  const wordVectors = load()
   return words.map((word) => {
     let nearest = -1
     for (const other of others) {
-      const similarity = word === other ? 1 : similarityOf(word, other)
+      const similarity = word === other ? 1 : similarityOf(wordVectors, word, other)
       if (similarity > nearest) nearest = similarity
     }
     return nearest
