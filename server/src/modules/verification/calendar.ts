@@ -163,7 +163,13 @@ function checkWeekdayClaims({ text }: Answer): Finding {
     const after = /^(?:,| is| was| falls on| fell on| \()? ?(?:an? )?(\p{L}{5,11})/u.exec(
       text.slice(end, end + 24),
     )?.[1]
-    const claimed = [before, after].flatMap((word) => WEEKDAY_OF.get((word ?? '').toLowerCase()) ?? [])[0]
+    // "90 days after 1 March is a Thursday" says nothing of that day.
+    const isStart = /\b(?:after|from|before|since|nach|vor|après|después del?|dopo)\s(?:the )?$/i.test(
+      text.slice(Math.max(0, start - 12), start),
+    )
+    const claimed = (isStart ? [before] : [before, after]).flatMap(
+      (word) => WEEKDAY_OF.get((word ?? '').toLowerCase()) ?? [],
+    )[0]
     if (claimed !== undefined && new Date(Date.UTC(year, month, day)).getUTCDay() !== claimed)
       return failed('A date does not fall on the weekday named.')
   }

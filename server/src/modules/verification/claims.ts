@@ -87,7 +87,13 @@ function findEquations(text: string): readonly Equation[] {
     const isPart = /(?:\d\s|(?:√|sqrt)\s?)$/.test(before)
     // "7:15 + 3:15 = 10:30" are times.
     const isTime = /\d:\d\d/.test(text.slice(Math.max(0, match.index - 12), match.index + 12))
-    if (!left || isPart || isTime || !claimed || !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start)))
+    if (
+      !left ||
+      isPart ||
+      isTime ||
+      !claimed ||
+      !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start))
+    )
       return []
     return [{ sign: match[0], left, right, claimed }]
   })
@@ -178,10 +184,7 @@ function checkTables(output: ReadText): Finding {
       // A figure among those of its column is a rate or a mean of them.
       if (total.values[0]! >= Math.min(...values) && total.values[0]! <= Math.max(...values)) continue
       isChecked = true
-      if (
-        !standsFor(total, sumOf(values)) &&
-        !standsFor(total, sumOf(cells.map((cell) => cell!.values.at(-1)!)))
-      )
+      if (!standsFor(total, sumOf(values)) && !standsFor(total, sumOf(cells.map((cell) => cell!.values.at(-1)!))))
         return failed('A total in the table is not the sum of its column.')
     }
     const totalColumn = header.findIndex(

@@ -328,7 +328,9 @@ function findPromise(output: ReadText): string | undefined {
       next.some((noun) => /\p{L}{3}(?:s|en|er|e|i)$/u.test(noun)) && !next.slice(0, 2).some((noun) => UNITS.test(noun))
     return count !== undefined && count >= 2 && count <= 12 && isCounted ? [count] : []
   })
-  return counts.length === 1 && items.length < counts[0]! && !/\b(?:of|von|sur|de|di|from|among|for|für|pour|para|per)\b/i.test(sentence)
+  return counts.length === 1 &&
+    items.length < counts[0]! &&
+    !/\b(?:of|von|sur|de|di|from|among|for|für|pour|para|per)\b/i.test(sentence)
     ? `It announces ${counts[0]} and gives ${items.length}.`
     : undefined
 }

@@ -23,10 +23,10 @@ test('the figures in the guide are those of the committed sets, and none got wor
   const validation = await measure('validation')
   expect(renderConfusionTable(validation)).toBe(documented('validation'))
   const { right, rightRefused, bad, badRefused } = summarise(validation)
-  expect([right, bad]).toEqual([184, 160])
+  expect([right, bad]).toEqual([184, 190])
   // What was measured; the aims are 95 % and 2 %.
-  expect(badRefused).toBeGreaterThanOrEqual(137)
-  expect(rightRefused).toBeLessThanOrEqual(11)
+  expect(badRefused).toBeGreaterThanOrEqual(169)
+  expect(rightRefused).toBeLessThanOrEqual(7)
 }, 120_000)
 
 test('the set that the checks were written on stays refused where it is wrong, and accepted where it is right', async () => {

@@ -41,7 +41,8 @@ export const ORDER =
 const WRITES =
   /\b(?:write|draft|compose|prepare|create|make|send|schreibe?|verfasse|entwirf|rédige[rz]?|écri(?:s|vez)|escribe|redacta|scrivi|escreva)(?: \p{L}{1,15}){0,4} $/iu
 
-const RULE_LINE = /(?:^|[.!?'"’”] )(?:our |house )?(?:policy|rules?|guidelines?|style|tone|knowledge)\s?:[^.!?\n]{0,200}$/i
+const RULE_LINE =
+  /(?:^|[.!?'"’”] )(?:our |house )?(?:policy|rules?|guidelines?|style|tone|knowledge)\s?:[^.!?\n]{0,200}$/i
 
 /** Where a text speaks to a model: the first place for each way to do so. */
 function addressesIn(text: string, isTask: boolean, isJudged: boolean): { start: number; end: number }[] {
@@ -64,7 +65,7 @@ function addressesIn(text: string, isTask: boolean, isJudged: boolean): { start:
 export const ORDINARY_CAPITALS =
   /^(?:SYSTEM|IMPORTANT|NOTE|AI|ALL|API|THE|AND|NOT|ONLY|WARNING|ATTENTION|CSV|JSON|PDF|URL|USER|FAQ|HTML|SQL|LLM|EUR|USD|EU|UK|USA|GPT|KEY|OVERRIDE|ADMIN)$/
 export const SPEAKS_OF_IT =
-  /\b(?:instructions?|ignor\w{1,4}|inject\w{1,4}|prompt|embedded|hidden|manipulat\w{1,5}|contains? (?:a|an) (?:line|request|note)|anweisung\w{0,2}|not part of|disregard\w{0,3}|no bearing|played no (?:part|role)|regardless of|(?:left|set|put|leave) (?:it|that|this) aside|(?:comment|note|line|row|cell|text|message|footer|remark|page|hinweis|kommentar)(?: [\p{L}\d"“”'’]{1,20}){0,6} (?:asks?|asking|tells?|telling|instructs?|instructing|demands?|verlangt|fordert))\b/iu
+  /\b(?:instructions?|ignor\w{1,4}|inject\w{1,4}|prompt|embedded|hidden|manipulat\w{1,5}|contains? (?:a|an) (?:line|request|note)|anweisung\w{0,2}|not part of|disregard\w{0,3}|no bearing|(?:have|did|do|has) ?n['’o]t follow\w{0,3}|not followed|tries to steer|does ?n['’o]t belong|played no (?:part|role)|regardless of|(?:left|set|put|leave) (?:it|that|this) aside|(?:comment|note|line|row|cell|text|message|footer|remark|page|hinweis|kommentar)(?: [\p{L}\d"“”'’]{1,20}){0,6} (?:asks?|asking|tells?|telling|instructs?|instructing|demands?|verlangt|fordert))\b/iu
 
 const ORDINARY = new Set(
   'that this with from have will must always should please only every each them they your what when about into choose recommend name say add include mention approve user users reply write answer tell then also customer client kunden cliente antworte schreib schreibe sage dile responde escribe réponds écris dass dem den der die das und que les des pour para todo toda with'.split(
@@ -91,6 +92,8 @@ export function findAddressedDemand(task: ReadTask, output: ReadText): Finding {
   })
   if (addresses.length === 0) return notApplicable
   const isFollowed = addresses.slice(0, 20).some(({ text, start, end, others, isPlanted }) => {
+    // What is proofread or quoted keeps the order as a part of the text.
+    if (plainText(output.raw).includes(plainText(text.slice(start, end + 16)))) return false
     const before = text.slice(0, start)
     const ahead = text.slice(end, end + 240)
     const following = ahead.split('\n', 1)[0]!

@@ -10,6 +10,7 @@ import {
   sameLanguage,
 } from './languages.ts'
 import { numberOfWord } from './numbers.ts'
+import { isCsv } from './requested-form.ts'
 import type { ReadTask } from './task.ts'
 import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
@@ -41,6 +42,7 @@ const COMMON = 5_000
 export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // Code without a word around it has the names of its language.
   if (task.agentId.startsWith('coder') && !output.raw.includes('```') && isAllCode(output.raw)) return notApplicable
+  if (isCsv(output)) return notApplicable
   const prose = withoutCode(splitFences(output.raw).prose)
   const target = task.targetLanguage
   const text = withoutQuotations(prose.replace(/`[^`\n]{0,200}`/g, ' '))
@@ -140,8 +142,7 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
 
 /** Every line that is not indented opens or ends a piece of code, or assigns something. */
 const isAllCode = (text: string) =>
-  opensWithCode(text) &&
-  text.split('\n').every((line) => /^\s|^$|[:{}();,[\]]\s{0,8}$|^[#/@]|^\S{1,60} = /.test(line))
+  opensWithCode(text) && text.split('\n').every((line) => /^\s|^$|[:{}();,[\]]\s{0,8}$|^[#/@]|^\S{1,60} = /.test(line))
 
 const CODE_LINE =
   /^\s{0,40}(?:SELECT|FROM|WHERE|AND|ORDER BY|GROUP BY|HAVING|LIMIT|(?:LEFT |INNER |RIGHT )?JOIN|INSERT|UPDATE|DELETE|CREATE|ALTER|WITH|VALUES|SET)\b|[{};]\s{0,8}$|=>|^\s{0,40}(?:def|const|let|var|import|function|class|return|public|if|for)\b.{0,200}[:({;]|^\s{0,8}[a-z][\w.+-]{0,20}\s.{0,200}\s-{1,2}[A-Za-z].{0,200}\s-{1,2}[A-Za-z]/

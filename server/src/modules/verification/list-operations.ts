@@ -10,7 +10,7 @@ export function checkListOperations(task: ReadTask, output: ReadText): Finding {
   if (task.full.raw.length > 1_500 || task.code || task.agentId.startsWith('coder')) return notApplicable
   const list = readList(task.full.raw)
   const { request } = list
-  const isUnique = /\bduplicat\w{1,5}\b|\bunique\b|\brepeats\b/i.test(request)
+  const isUnique = /\bduplicat\w{1,5}\b|\bunique\b|\brepeats\b|\bdoubles\b/i.test(request)
   const items = isUnique && SORTS.test(request) ? uniqueOf(list.items) : list.items
   if (items.length < 3 || items.length > MAX_ITEMS) return notApplicable
   if (

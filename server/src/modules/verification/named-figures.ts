@@ -18,6 +18,8 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   if (!hasTwoNumbers(text)) return notApplicable
   const records = groupRecords(recordsOf(text))
   if (records.length < 2) return notApplicable
+  // "Rent 600, rent of the garage 50": what belongs together is not read.
+  if (new Set(records.map(({ name }) => name.split(' ', 1)[0])).size < records.length) return notApplicable
   const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))])
   const width = Math.max(0, ...rows.map(({ cells }) => cells.length))
   const names = new Set(rows.map(({ name }) => name))

@@ -39,10 +39,21 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
     return failed('It has letters where figures belong.')
   if (/(?<=[^\n#][ $€£])#{2,4}(?=\s?[%€$£.,;)]|\s\p{Ll}|$)/mu.test(prose) && !task.full.raw.includes('##'))
     return failed('It has signs where figures belong.')
+  if (hasEmptyCells(prose, task.full.raw)) return failed('It leaves a place to be filled in.')
   const slots = findSlots(prose).filter((slot) => !task.full.raw.includes(slot))
   if (slots.length === 0) return passed
   return failed(`It leaves ${slots.length === 1 ? 'a slot' : `${slots.length} slots`} unfilled.`)
 }
+
+const GAPS: readonly (readonly [RegExp, number])[] = [
+  [/(?<![\w_])__(?![\w_])/g, 2],
+  [/\|\s{0,3}(?:\.{3}|…)\s{0,2}%?\s{0,3}(?=\|)/g, 3],
+  [/(?<![$\w`{])\{[a-z][a-z\d _]{2,30}\}(?!\})/g, 2],
+]
+
+/** "Hold __ meetings by __", "a {kind of reed} from {country}", a table of dots: several gaps of a kind that the task does not have. */
+const hasEmptyCells = (text: string, task: string) =>
+  GAPS.some(([gap, least]) => (text.match(gap)?.length ?? 0) >= least && task.match(gap) === null)
 
 const PLACEHOLDER_PHRASE =
   /\b(?:insert|add|put|enter|paste|place|type|write) (?:your |the |a |an |some )?[\p{L} ]{2,30} here\b|\b(?:text|content|answer|joke|code|summary|name|details?|description|introduction|conclusion|body|explanation|analysis|results?|data|image|list|sum|total|amount|figure|number|value|date|price|address|link|quote|punchline|title|table|example) (?:goes|comes|would go|to go|belongs) here\b|\byour (?:text|content|answer|name|message|company|code|logic) here\b|\b(?:this is (?:a |just a )?(?:sample |dummy )?|dummy )(?:placeholder|text|filler)\b|\bplaceholder\b|(?<!\b(?:has|have|had|needs?) )\bto be (?:determined|added|completed|filled(?: in)?|inserted|written|announced|decided|provided)\b(?! by\b)|\(add (?:an? |the |your )?(?:rule|name|date|text|item|reason|step|point|detail|example|line|title|figure|number|price|link|sentence)s?\)|\((?:à (?:compléter|remplir|préciser)|da (?:completare|compilare|inserire)|(?:por|a) (?:completar|rellenar|preencher)|(?:noch |bitte )?(?:auszufüllen|ausfüllen|einzufügen|einfügen|ergänzen))[^)\n]{0,60}\)|\b(?:tbd|tbc|tba)\b|\bcoming soon\b|\(insert [^)\n]{2,60}\)|\((?:calculate|compute|describe [^)\n]{2,40} here|start date|company name|your name)\)|%[A-Z_]{3,30}%|\b(?:foo bar baz|blah blah|asdf|xxx+(?!\W{0,3}$)|etc\. etc\.)\b/iu

@@ -66,7 +66,7 @@ function requestedKeys(request: string): string[] {
   const braces = /^json[^{\n]{0,40}\{([^{}:\n]{3,200})\}/i.exec(shape)?.[1]
   if (braces) return readKeys(braces)
   const named =
-    /\b(?:keys?(?: as json)?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the |keys? |fields? ){0,2}(.{1,300})/is.exec(
+    /\b(?:keys?(?: as json)?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the |keys? |fields? |exactly:? ){0,2}(.{1,300})/is.exec(
       request,
     )?.[1]
   return named ? readKeys(named) : []
@@ -121,7 +121,7 @@ export function checkTable(task: ReadTask, output: ReadText): Finding {
     : failed('A table was asked for and there is none.')
 }
 
-const isCsv = ({ lines }: ReadText) =>
+export const isCsv = ({ lines }: ReadText) =>
   lines.length >= 2 &&
   lines.every((line) => /[,;]/.test(line) && !/[.!?]$/.test(line)) &&
   new Set(lines.map((line) => line.split(/[,;]/).length)).size === 1

@@ -123,7 +123,12 @@ function countWords(text: string): number {
 const OF_PLAN = /\b(?:outline|plan|structure|gliederung)\b/i
 const OF_PARTS = /\b(?:titles?|headlines?|ideas?)\b/i
 
+const PAID_BY_WORD =
+  /\b(?:words?|wörter|mots|palabras|parole|characters?|zeichen) (?:at|@|zu(?: je)?|à|a) (?:[$€£] ?)?\d[\d.,]{0,8} ?(?:[$€£]|eur|usd|cents?)?/i
+
 export function checkLength(task: ReadTask, output: ReadText): Finding {
+  // "2,140 words at 0.11 €" are to be paid and not to be written.
+  if (PAID_BY_WORD.test(task.full.raw)) return notApplicable
   if (task.agentId.startsWith('coder') && !/\b(?:commit|subject|changelog)\b/i.test(task.request)) return notApplicable
   const lengths = requestedLengths(task.request)
   const [first] = lengths

@@ -67,6 +67,12 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     const before = request.slice(Math.max(0, start - 40), start)
     if (/[\d.,:/$€£-]$/.test(before) && !/[,:] $/.test(before)) return
     const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
+    // "Exactly one sentence with that" is one of several.
+    if (unitAfter(request, tokens, index) === 'sentences' && /^\w{1,12} with (?:that|this|it)\b/.test(after.join(' ')))
+      return
+    // "Three results, each exactly one sentence"
+    if (/\beach (?:\w{1,10} )?$/.test(before) || EACH.test(request.slice(start, start + 60).split(/[.?!\n]/, 1)[0]!))
+      return
     // "The three cost lines" are those that the task has.
     if (/\b(?:the|these|those|our|my) $/.test(before) && !UNIT_OF.has(after[0] ?? '')) return
     const unit = compound ? UNIT_OF.get(compound[2]!) : unitAfter(request, tokens, index)
@@ -121,6 +127,7 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
 const WORD_LIST =
   /^ (?:\p{L}{3,12} )?words? (?:that|which|rhyming|meaning|starting|beginning|ending|for|related|to do with)\b/u
 
+const EACH = /\b(?:each|apiece|chacune?|jeweils|cada una?|ciascun[oa]|elk)$/
 const ONLY_ONE = /^(?:single|seule?|einzige[nr]?|sol[oa])$/
 /** "En une phrase": an article counts sentences only. */
 const ARTICLE = /^(?:une?|eine?[nmr]?|un[ao]|uma?)$/

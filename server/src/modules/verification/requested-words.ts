@@ -14,7 +14,7 @@ function wantedClauses(text: string): string[] {
   WANTS.lastIndex = 0
   for (let match = WANTS.exec(text); match && clauses.length < 6; match = WANTS.exec(text)) {
     const ahead = text.slice(Math.max(0, match.index - 24), match.index)
-    const isForbidden = /(?:\b(?:without|avoid|not|never|no)|n['’]t)\b[^.,;]{0,12}$/i.test(ahead)
+    const isForbidden = /(?:\b(?:without|avoid|not|never|no|dont)|n['’]t)\b[^.,;]{0,12}$/i.test(ahead)
     if (!isForbidden && isOrder(match[0], ahead)) clauses.push(match[1]!)
     // The next order may stand in the same sentence.
     WANTS.lastIndex = match.index + match[0].length - match[1]!.length
@@ -22,9 +22,13 @@ function wantedClauses(text: string): string[] {
   return clauses
 }
 
+/** An order in pasted text is none of the task. */
+const FOREIGN_ORDER =
+  /\b(?:ignore|disregard) (?:all |any |the )?(?:previous|prior|above|earlier) (?:instructions|text)\b[^.!?\n]{0,200}/gi
+
 /** Codes, figures and quoted words after "must mention", "include", "contain". */
 export function checkWanted(task: ReadTask, output: ReadText): Finding {
-  const request = task.full.raw.slice(0, 6_000)
+  const request = task.full.raw.slice(0, 6_000).replaceAll(FOREIGN_ORDER, ' ')
   const code =
     /\b(?:give|tell|send|include|mention|state|quote|with|add|name)\b[^.\n]{0,40}?\b(?:number|code|reference|ticket|voucher|id|no\.?|nr\.?)[: ]{1,2}((?=[\w-]{0,20}\d)[A-Z][\w-]{3,20})/i.exec(
       request.slice(0, 2_000),
@@ -228,7 +232,9 @@ const FORBIDS =
 
 /** "Do not mention milk or mice": words without quotation marks, one or two for each thing. */
 function forbiddenWords(request: string): string[] {
-  return [...request.matchAll(FORBIDS)].slice(0, 6).flatMap(([, clause]) => {
+  return [...request.matchAll(FORBIDS)].slice(0, 6).flatMap(({ 0: match, 1: clause, index }) => {
+    // "Dad's operation" forbids no mention of Dad.
+    if (/^['’]s\b/.test(request.slice(index + match.length, index + match.length + 3))) return []
     const items = clause!
       .split(/, (?:but|must|and must|include|use|mention|keep|max|at most|in \d)/, 1)[0]!
       .split(/, (?:or|and|nor) |,| or | and | nor | oder | und | ou | et | y | o |\//)

@@ -12,9 +12,7 @@ export function checkSwappedDigits(task: ReadTask, output: ReadText, source: str
   const given = readNumbers(source).filter((number) => digitsOf(number).length >= 3)
   if (given.length === 0) return notApplicable
   const written = readNumbers(output.raw)
-  const others = written
-    .filter((number) => digitsOf(number).length >= 3 && !source.includes(number.text))
-    .slice(0, 60)
+  const others = written.filter((number) => digitsOf(number).length >= 3 && !source.includes(number.text)).slice(0, 60)
   if (others.length === 0) return passed
   const all = readNumbers(source, { words: true })
   const swapped = others.find(

@@ -175,7 +175,9 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     OTHER_TOTAL.test(task.full.raw) ||
     (isJsonTask && /\bothers?\b|\bper \p{L}/iu.test(task.full.raw)) ||
     task.is.creative ||
-    /\bwhat (?:does|do|did|would)\b.{0,200}\bmean\b|\b(?:don['’]t|do not|not) (?:just |simply )?(?:average|add|sum)\b/i.test(task.request)
+    /\bwhat (?:does|do|did|would)\b.{0,200}\bmean\b|\b(?:don['’]t|do not|not) (?:just |simply )?(?:average|add|sum)\b/i.test(
+      task.request,
+    )
   )
     return notApplicable
   if (!isJsonTask && !LISTED.test(task.full.raw)) return notApplicable

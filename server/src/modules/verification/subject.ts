@@ -30,6 +30,7 @@ const FAR = 0.46
 const MARGIN = 0.5
 /** The same where the output keeps the form that was asked for, or the words of its language have no vectors. */
 const MARGIN_IN_FORM = 1
+const MARGIN_IN_LIST = 1.5
 /** A shorter answer may share nothing with its question. */
 const LEAST_WORDS = 15
 
@@ -63,12 +64,16 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (score > 0 && !isOpen && features.shared_count! > 0 && usesNoFact(task, output)) return fault
   if (isAdviceOnForm(task, output)) return failed('It says how such a text is written instead of being one.')
   if (!mayBeAnything && score > threshold) {
-    const isParaphrase = features.shared_count === 0 && keepsForm(task, output)
-    const margin = features.english === 0 || isParaphrase ? MARGIN_IN_FORM : MARGIN
+    const isListed = output.lines.every((line) => /^(?:[-*•]|\d{1,2}[.)])\s/.test(line))
+    const isParaphrase = (features.shared_count === 0 || isListed) && keepsForm(task, output)
+    const inForm = isListed ? MARGIN_IN_LIST : MARGIN_IN_FORM
+    const margin = isParaphrase ? inForm : features.english === 0 ? MARGIN_IN_FORM : MARGIN
     const isSure = score > threshold + margin && output.words.length >= LEAST_WORDS
     // A work that the task names and does not give is retold in other words, as is a text to be reworded.
     const isRetold = (task.is.summary && task.material === '') || REWORDED.test(task.request)
-    return isSure && !isOpen && !isRetold && !hasOwnLabels(task, output) ? fault : doubt(fault)
+    return isSure && !isOpen && !isRetold && !sharesAcronym(task, output) && !hasOwnLabels(task, output)
+      ? fault
+      : doubt(fault)
   }
   if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
     return features.shared_count! > 0 ? passed : notApplicable
@@ -85,6 +90,10 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
     features.subject_words! >= 5
   return isFar ? doubt(failed('It is about another subject.')) : notApplicable
 }
+
+/** "What does HS code mean?" */
+const sharesAcronym = (task: ReadTask, output: ReadText) =>
+  (task.request.match(/\b[A-Z][A-Z\d]{1,5}\b/g) ?? []).slice(0, 10).some((name) => output.raw.includes(name))
 
 /** "A little. Trials show …" */
 const isShortReply = (output: ReadText) => {

@@ -29,7 +29,7 @@ const MAX_REQUEST = 3_000
 
 const KINDS = {
   translation:
-    /\b(?:translat\w{0,8}\b(?! (?:office|agency|bureau|company|firm|business|team|industry|job|project))|übersetz\w{0,4}|tradui\w{0,6}|traduc\w{0,6}|traduz\w{0,6}|vertaal\w{0,4}|överfätt|översätt|how do you say|what is .{1,60} in (?:french|german|spanish|italian)|přelož\w{0,3}|prelož\w{0,3}|(?:prze)?tłumacz\w{0,2}|oversæt\w{0,2}|oversett\w{0,2}|käännä|fordíts\w{0,3}|çevir\w{0,3}|terjemahkan|prevedi\w{0,2}|isalin)|перевед\p{L}{0,5}|переклад\p{L}{0,5}|μετάφρασ\p{L}{0,4}|ترجم|dịch|अनुवाद|अंग्रेज़ी|преведи\p{L}{0,2}|תרגם|แปล|翻译|翻譯|訳し|訳して|번역|(?:^|\n)\s{0,3}(?:english|german|french|spanish|italian|portuguese|dutch) please\b/iu,
+    /\b(?:(?!translators?\b)translat\w{0,8}\b(?! (?:office|agency|bureau|company|firm|business|team|industry|job|project))|übersetz\w{0,4}|tradui\w{0,6}|traduc\w{0,6}|traduz\w{0,6}|vertaal\w{0,4}|överfätt|översätt|how do you say|what is .{1,60} in (?:french|german|spanish|italian)|přelož\w{0,3}|prelož\w{0,3}|(?:prze)?tłumacz\w{0,2}|oversæt\w{0,2}|oversett\w{0,2}|käännä|fordíts\w{0,3}|çevir\w{0,3}|terjemahkan|prevedi\w{0,2}|isalin)|перевед\p{L}{0,5}|переклад\p{L}{0,5}|μετάφρασ\p{L}{0,4}|ترجم|dịch|अनुवाद|अंग्रेज़ी|преведи\p{L}{0,2}|תרגם|แปล|翻译|翻譯|訳し|訳して|번역|(?:^|\n)\s{0,3}(?:english|german|french|spanish|italian|portuguese|dutch) please\b/iu,
   summary:
     /\b(?:summari[sz]e|summary|sum up|tl;?dr|condense|shorten|zusammenfass\w{0,4}|fass\w{0,3} .{0,200}zusammen|résum\w{0,4}|resum\w{0,4}|riassum\w{0,4}|samenvat\w{0,4}|key points|in a nutshell)/i,
   extraction:
