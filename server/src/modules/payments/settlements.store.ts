@@ -14,7 +14,12 @@ export type SettlementWithPayout = SettlementRow & {
 }
 
 export async function findSettlementOf(tx: Tx, runId: string): Promise<SettlementRow> {
-  const row = await tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).limit(1).executeTakeFirstOrThrow()
+  const row = await tx
+    .selectFrom('settlements')
+    .selectAll()
+    .where('run_id', '=', runId)
+    .limit(1)
+    .executeTakeFirstOrThrow()
   return row as SettlementRow
 }
 
