@@ -106,7 +106,7 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
     return failed('It talks around the task instead of doing it.')
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
-  if (/\b(?:refus|declin)\p{L}{0,5}\b/iu.test(task.request)) return passed
+  if (task.is.creative && /\b(?:refus|declin)\p{L}{0,5}\b/iu.test(task.request)) return passed
   // A text that is to be reworded may itself decline something.
   if (task.is.translation || (EDITS.test(task.request) && DECLINED.test(task.material || task.full.raw))) return passed
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed

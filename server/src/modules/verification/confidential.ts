@@ -103,16 +103,15 @@ function secretPartOf(whole: string): string {
   )
     return memory
   const clauses = memory.split(/(?<=[.;\n])\s/)
-  const parts = clauses.filter(
-    (clause, i) =>
-      CONFIDENTIAL.test(clause) ||
-      (/^(?:please )?(?:never|do not|don['’]t|must not|keep|nicht|ne pas)\b.*\b(?:it|this|that|them|these|das|es|cela)\b/i.test(
-        clauses[i + 1] ?? '',
-      ) &&
-        CONFIDENTIAL.test(clauses[i + 1] ?? '')),
-  )
-  return parts.join(' ')
+  const isMarked = (clause = '') => CONFIDENTIAL.test(clause)
+  return clauses
+    .filter((clause, i) => isMarked(clause) || (isMarked(clauses[i + 1]) && REFERS_BACK.test(clauses[i + 1]!)))
+    .join(' ')
 }
+
+/** "This is secret", "never repeat it", "do not tell customers before Monday": what is meant stands in the clause before. */
+const REFERS_BACK =
+  /^(?:this|that|it|these|all (?:of )?(?:this|that)|das|dies|ceci|cela|esto|questo)\b|^(?:please )?(?:never|do not|don['’]t|must not|keep|nicht|ne pas)\b.*\b(?:it|this|that|them|these|das|es|cela)\b|\b(?:tell|share|show|reveal|disclose|publish|repeat|mention)(?: (?:to )?(?:customers?|clients?|anyone|anybody|others|outsiders|users?|him|her|guests?|the (?:customer|client|public|press)))?(?: (?:yet|before|until|outside)\b|\W{0,2}$)/i
 
 /** Words with a capital inside a sentence. */
 const namesIn = (text: string): string[] =>

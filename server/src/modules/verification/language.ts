@@ -42,7 +42,7 @@ const COMMON = 5_000
 export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // Code without a word around it has the names of its language.
   if (task.agentId.startsWith('coder') && !output.raw.includes('```') && isAllCode(output.raw)) return notApplicable
-  if (isCsv(output)) return notApplicable
+  if (isCsv(output) && /\bcsv\b/i.test(task.full.raw)) return notApplicable
   const prose = withoutCode(splitFences(output.raw).prose)
   const target = task.targetLanguage
   const text = withoutQuotations(prose.replace(/`[^`\n]{0,200}`/g, ' '))
