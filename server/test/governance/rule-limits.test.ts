@@ -242,7 +242,10 @@ describe('the trace of a decision', () => {
     const tenant = await richTenant(world)
     await policy(tenant, { constraints: { denied_agents: ['comedian-v1'] } })
     const { body } = await run(world, tenant)
-    await world.service.database.pool.query(
+    const client = await world.service.database.pool.connect()
+    // Compressing 200 MB takes longer than a request may, on a slow machine.
+    await client.query(`set statement_timeout = '100s'`)
+    await client.query(
       `insert into decisions
        select (jsonb_populate_record(decision, jsonb_build_object('id', 'dec_old_' || lpad(n::text, 3, '0'), 'results', (
          select jsonb_agg(jsonb_build_object('policy_id', 'pol_1', 'rule', 'denied_agents', 'outcome', 'blocked', 'verdict', 'blocked', 'mode', 'enforce',
@@ -251,6 +254,8 @@ describe('the trace of a decision', () => {
        from decisions decision, generate_series(1, 60) n where decision.id = $1`,
       [body.decision_id],
     )
+    await client.query('reset statement_timeout')
+    client.release()
     let cursor: string | null = null
     const ids: string[] = []
     do {
