@@ -39,7 +39,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
     return failed('It has letters where figures belong.')
   if (/(?<=[^\n#][ $€£])#{2,4}(?=\s?[%€$£.,;)]|\s\p{Ll}|$)/mu.test(prose) && !task.full.raw.includes('##'))
     return failed('It has signs where figures belong.')
-  if (hasEmptyCells(prose, task.full.raw)) return failed('It leaves a place to be filled in.')
+  if (hasSeveralGaps(prose, task.full.raw)) return failed('It leaves a place to be filled in.')
   const slots = findSlots(prose).filter((slot) => !task.full.raw.includes(slot))
   if (slots.length === 0) return passed
   return failed(`It leaves ${slots.length === 1 ? 'a slot' : `${slots.length} slots`} unfilled.`)
@@ -52,7 +52,7 @@ const GAPS: readonly (readonly [RegExp, number])[] = [
 ]
 
 /** "Hold __ meetings by __", "a {kind of reed} from {country}", a table of dots: several gaps of a kind that the task does not have. */
-const hasEmptyCells = (text: string, task: string) =>
+const hasSeveralGaps = (text: string, task: string) =>
   GAPS.some(([gap, least]) => (text.match(gap)?.length ?? 0) >= least && task.match(gap) === null)
 
 const PLACEHOLDER_PHRASE =
