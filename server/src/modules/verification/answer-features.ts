@@ -21,7 +21,7 @@ const EXPLAINS =
 const WANTS_PROSE =
   /\b(?:commit message|changelog|release notes?|readme|documentation|docs|docstring|pull request|pr (?:title|description|text)|e-?mail|message to|error message|ticket|summary|user story|names? for|plan|advice|translate|(?<!type )hints?|plain (?:words|english|language)|in words|(?:no|without(?: any)?|(?:don't|do not|don’t) (?:give|show|write|send|post|want|need)(?: me)?(?: the| any)?) code)\b/i
 const WRITES_CODE =
-  /\b(?:write|create|implement|build|make|generate|code|script|function|query|regex|tests?|rule|dockerfile|class|component|one-?liner|snippet|program|add|convert|refactor)\b/i
+  /\b(?:write|create|implement|build|make|generate|code|script|function|query|regex|tests?|rule|dockerfile|class|component|one-?liner|snippet|program|add|convert|refactor|sql|fonction|requête|funktion|abfrage|skript|función|consulta|funzione|função)\b/iu
 const CODE_MARKS = /[{}();=<>[\]`$|\\]|=>|::/g
 const SEND_ELSEWHERE =
   /\b(?:consult|professional|specialists?|experts?|advis[eo]rs?|lawyer|doctor|accountant|colleagues?|librar(?:y|ian)|documentation|textbooks?|search|online|internet|yourself|decide|decision|choose|choice|depends?|personal|subjective|opinions?|situation|circumstances|careful|complex|contextual|qualified|recommend|suggest|team|agency|experience|preferences?|instincts?|trust|wise|wisely|best|right)\b/gi

@@ -18,6 +18,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
     findAnnouncement(task, output),
     findOffer(task, output),
     findPromise(task, output),
+    findPlanToAnswer(task, output),
     findMissingFigure(task, output),
     findShortTranslation(task, output),
     findTalkOfTranslation(task, output),
@@ -27,6 +28,9 @@ const EDITS =
   /\b(?:rewrite|rephrase|plain (?:english|language|words)|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo|umformulier\w{1,3}|höflich\w{0,3}|reformul\w{1,3}|poli\w{0,3}|reescrib\w{1,3}|riscriv\w{1,3})\b|丁寧|言い換え|書き直|直して|改写|润色/i
 const DECLINED =
   /\b(?:not|can't|cannot|unable|never|won't|sorry|unfortunately|nicht|kein\w{0,2}|leider|pas|désolée?|no puedo|non posso)\b/i
+/** "Policy: never give out …", "we don't give medical advice" */
+const FORBIDS =
+  /\b(?:policy|rules?|guidelines?|richtlinie|règle|política|regel)\b[^\n]{0,120}\b(?:never|not|no|don['’]?t|cannot|can['’]t|only|kein\w{0,2}|nicht|nie|pas|jamais|nunca)\b/i
 /** A message may promise for later, ask for something or send elsewhere when its task says so. */
 const PROMISES =
   /\b(?:auto-?reply|out[- ]of[- ]office|away|absen\w{2,3}|(?:get|come|be) back|will (?:answer|reply|call|send|follow|write|check)|later|postpon\w{1,4}|delay\w{0,3}|ask (?:for|her|him|them)|needs?|missing|abwesen\w{2,5}|später|nachreichen|bitte um)\b/i
@@ -34,10 +38,12 @@ const PROMISES =
 const OPEN_FORM =
   /\b(?:quote|motto|titles?|slogans?|taglines?|headlines?|line|one-?liner|spruch|motto|eslogan|lema|stor(?:y|ies)|poems?|haikus?|captions?|puns?|names?|lyrics|verse)\b/i
 /** The score of the model over which a text counts as a refusal. */
-const DECLINES = 1.4
+const DECLINES = 1.3
 /** What rewords a text, is short on purpose or is sent to somebody may decline something by order. */
-const DECLINES_IN_FORM = 2.3
-const DECLINES_IN_LETTER = 2.6
+const DECLINES_IN_FORM = 1.9
+const DECLINES_IN_LETTER = 2.5
+/** A question back is one where the model holds it for a refusal rather than not. */
+const LEANS_TO_DECLINING = 0.5
 const HEAD = 700
 const SHORT = 650
 
@@ -79,6 +85,9 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   // A letter that was asked for may decline something in the name of its sender.
   const isGreeting = GREETING.test(head) && /^(?:writer|support)/.test(task.agentId)
   const isLetter = isGreeting && (sentences.length > 2 || DECLINED.test(task.full.raw))
+  const isAboutBots =
+    task.agentId.startsWith('comedian') && /\b(?:chat)?bots?\b|\bai\b|\bassistants?\b/i.test(task.full.raw)
+  if (isAboutBots) return passed
   if (isShort && AS_ASSISTANT.test(head) && (CANNOT.test(head) || IMPERSONAL.test(head)))
     return failed('It speaks of being a model and declines the task.')
   const asksWho = /\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human)\b/i.test(task.full.raw)
@@ -92,24 +101,28 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
     (isOpenForm && output.words.length <= 12) ||
     (isLetter && DECLINED.test(task.full.raw)) ||
     (isGreeting && PROMISES.test(task.full.raw))
+  // A policy may want something declined.
+  const isByPolicy = task.agentId.startsWith('support') && FORBIDS.test(task.full.raw)
   const threshold = mayDecline
     ? Number.POSITIVE_INFINITY
-    : isGreeting
-      ? DECLINES_IN_LETTER
+    : isGreeting || isByPolicy
+      ? DECLINES_IN_LETTER + (isByPolicy ? 1 : 0)
       : isYesOrNo || EDITS.test(task.request) || isOpenForm
         ? DECLINES_IN_FORM
         : DECLINES
   // A few words, and jokes, in languages without vectors give the model little to go by.
   const isSlight = (output.words.length < 12 || isJoke) && answerFeatures(task, output).english === 0
-  const score = canDecline(task, output) ? scoreDeclining(task, output) : undefined
-  if (score !== undefined && score > (isSlight ? Math.max(threshold, DECLINES_IN_FORM) : threshold))
-    return failed('It talks around the task instead of doing it.')
+  const score = task.isVague || task.lacksMaterial ? undefined : scoreDeclining(task, output)
+  const least = isSlight || !canDecline(task, output) ? Math.max(threshold, DECLINES_IN_FORM) : threshold
+  if (score !== undefined && score > least) return failed('It talks around the task instead of doing it.')
   // A joke may let somebody refuse.
   if (task.agentId.startsWith('comedian') && /^["“„«—–]/.test(head)) return passed
   if (task.is.creative && /\b(?:refus|declin)\p{L}{0,5}\b/iu.test(task.request)) return passed
   // A text that is to be reworded may itself decline something.
   if (task.is.translation || (EDITS.test(task.request) && DECLINED.test(task.material || task.full.raw))) return passed
   if (!isShort || isLetter || task.lacksMaterial || (task.isVague && !SORRY.test(head))) return passed
+  if (task.is.quotation && /^["'“„«‘]/.test(head)) return passed
+  if (isByPolicy && sentences.length >= 2) return passed
   // "The sheet says nothing of gluten, so I can't promise it" has the phrases and answers: the model has to agree.
   const [first = ''] = sentences
   const declinesFirst = CANNOT.test(first) && WORK.test(first)
@@ -184,7 +197,7 @@ const CLARIFYING =
   /\b(?:would you like|do you (?:want|need|have|mean|prefer)|could you|can you|please (?:provide|share|tell|specify|clarify|let me know|paste|describe)|tell me|let me know|let's clarify|what (?:tone|style|kind|type|is your|are your|is the (?:purpose|context|audience|goal|length|topic|budget|target)|exactly|format|would|do you|topic|language|length|level|details|budget|platform|version|sort)|who is (?:the|your)|which (?:one|format|tone|style|version|language|aspect|of|do you|would)|how (?:long|many words|formal|detailed|much|would you|do you)|more (?:details?|information|context|specific)|need to know|need more|a (?:few|couple of) (?:questions|details|things)|should (?:it|i|the)|are you looking|before i (?:start|begin|can|write|answer)|möchten sie|können sie|könnten sie|welche\w?|mehr (?:informationen|details)|pourriez-vous|pouvez-vous|quel(?:le)? (?:ton|style|type|est)|plus de (?:détails|précisions|contexte)|podría|puede\w? (?:dar|proporcionar|decir|indicar)|qué (?:tipo|tono|estilo)|más (?:detalles|información)|potrebbe|può|che (?:tipo|tono)|poderia|pode|que tipo|mais (?:detalhes|informações)|kunt u|kun je)/iu
 
 const FILLER =
-  /^(?:(?:sure|of course|certainly|absolutely|happy to help|i'?d be happy to|great|gladly|gerne|bien sûr|claro|certo|natürlich|good question|that depends|it depends|das kommt darauf an|ça dépend|depende|dipende|thanks|thank you|interesting)\b.{0,140}|(?:hello|hi|okay|ok)\b.{0,24}|.{0,60}:)$/iu
+  /^(?:(?:sure|of course|certainly|absolutely|happy to help|i'?d be happy to|great|gladly|gerne|bien sûr|avec plaisir|con mucho gusto|volentieri|com prazer|claro|certo|natürlich|good question|that depends|it depends|das kommt darauf an|ça dépend|depende|dipende|thanks|thank you|interesting)\b.{0,140}|(?:hello|hi|okay|ok)\b.{0,24}|.{0,60}:)$/iu
 
 function findQuestionBack(task: ReadTask, output: ReadText): Finding {
   if (task.isVague || task.lacksMaterial || task.is.questions || task.is.translation || output.raw.length > SHORT)
@@ -211,7 +224,9 @@ function findQuestionBack(task: ReadTask, output: ReadText): Finding {
       !CANNOT.test(sentence) &&
       !SORRY.test(sentence),
   )
-  return rest.length === 0 ? doubt(failed('It asks for what the task already says, instead of answering.')) : passed
+  const fault = failed('It asks for what the task already says, instead of answering.')
+  if (rest.length > 0) return passed
+  return scoreDeclining(task, output) > LEANS_TO_DECLINING ? fault : doubt(fault)
 }
 
 function findEcho(task: ReadTask, output: ReadText): Finding {
@@ -239,10 +254,18 @@ function findEcho(task: ReadTask, output: ReadText): Finding {
 const ANNOUNCEMENT =
   /^(?:sure|of course|certainly|absolutely|okay|ok|great|no problem|gladly|gerne|bien sûr|claro|natürlich|voici|hier (?:ist|sind)|aquí (?:está|tiene\w?)|ecco|here(?:'s| is| are| you go)|below (?:is|are|you)|i(?:'ve| have) (?:written|prepared|created|attached|completed|analy[sz]ed|reviewed|fixed|drafted|translated|summari[sz]ed|calculated|finished|done)|i(?:'ll| will) (?:now |start|get|begin|work|look|write|prepare|analy[sz]e)|the (?:task|request|text|code|report|analysis|summary|translation|table|e-?mail) (?:has been|is|was) (?:done|completed?|finished|processed|ready|attached|below|written)|done|task complete|(?:your|the) .{1,60} (?:is|are) (?:ready|attached|below|complete)|see (?:the )?attach|as requested|let me know|i hope|hope this|feel free|working on|one moment|please (?:wait|find)|loading|processing)\b/i
 
+/** The text is there, and the answer asks for it. */
+const ASKS_FOR_TEXT =
+  /\b(?:did(?: not|n['’]t) come through|(?:is|are|was|were) (?:missing|not (?:included|attached))|(?:was|were|is)n['’]t (?:included|attached)|(?:can['’]?t|cannot|do(?: not|n['’]t)) (?:see|find) (?:any|the|a|your))\b[^\n]{0,160}\b(?:paste|send|share|provide|attach|include)\b/i
+
 const OFFER =
-  /\blet me know (?:when|if|once|whether) (?:you(?:'d| would) (?:like|want)|you want|you need) me to (?:start|begin|draft|write|go ahead|put)\b|\b(?:shall|should) i (?:start|begin) (?:writing|drafting|with)\b/i
+  /\b(?:sag (?:mir )?(?:einfach )?bescheid|wenn ich loslegen soll|soll ich (?:loslegen|anfangen|beginnen))\b|\blet me know (?:when|if|once|whether) (?:you(?:'d| would) (?:like|want)|you want|you need) me to (?:start|begin|draft|write|go ahead|put)\b|\b(?:shall|should) i (?:go ahead|start|begin) (?:and|writing|drafting|with)\b/i
 const BEFORE_WORK =
   /\bbefore i (?:try|start|begin|write|draft|do|answer|give|get going)\b.{0,60}\b(?:help\w{0,3}|need|like|love|have) to know\b/i
+
+const BEFORE_DRAFT =
+  /^\W{0,3}before i (?:can )?(?:draft|write|answer|start|begin|prepare)\b[^.?!\n]{0,60}\b(?:could|can|would|will) you (?:tell|share|let|give|send)\b/i
+const MUST_DECLINE = /(?:^|[,.] )(?:so )?(?:i must decline|it would not be right for me to)\b/i
 
 /** "It could start with … Let me know when you would like me to begin", "Before I try, it'd help to know your audience". */
 function findOffer(task: ReadTask, output: ReadText): Finding {
@@ -251,7 +274,19 @@ function findOffer(task: ReadTask, output: ReadText): Finding {
   const [last = ''] = sentencesOf(output.raw).slice(-1)
   const isRefusal =
     WOULD_HELP_BUT.test(output.raw) && sentencesOf(output.raw).length <= 4 && !DECLINED.test(task.full.raw)
-  const isOffer = OFFER.test(last) && /\b(?:could|might|would)\b/i.test(output.raw.slice(0, -last.length))
+  if (
+    !task.agentId.startsWith('support') &&
+    wordsOf(task.material).length >= 8 &&
+    output.words.length <= 60 &&
+    ASKS_FOR_TEXT.test(output.raw)
+  )
+    return failed('It asks for a text that the task has.')
+  const isOffer =
+    OFFER.test(last) && /\b(?:could|might|would|sollte|könnte|würde)\b/i.test(output.raw.slice(0, -last.length))
+  if (BEFORE_DRAFT.test(output.raw) || MUST_DECLINE.test(output.raw))
+    return DECLINED.test(task.full.raw) || EDITS.test(task.request)
+      ? passed
+      : failed('It talks around the task instead of doing it.')
   const isQuestion = BEFORE_WORK.test(output.raw) && output.raw.trim().endsWith('?')
   return isOffer || isQuestion || isRefusal ? failed('It talks around the task instead of doing it.') : passed
 }
@@ -282,6 +317,16 @@ function findPromise(task: ReadTask, output: ReadText): Finding {
   )
     ? failed('It promises the answer for later.')
     : passed
+}
+
+const PLANS_TO_ANSWER =
+  /^\W{0,3}(?:i(?:'ll| will| would)|ich (?:werde|würde)|je vais|voy a|vou|risponderò)(?!\p{L})[^.!?\n]{0,60}(?<!\p{L})(?:reply|answer|respond|write back|antworten|beantworten|zurückschreiben|répondre|responder|contestar|rispondere)(?!\p{L})/iu
+
+/** "I will answer the customer, name the time limit and …": what somebody would write, and not a figure of it. */
+function findPlanToAnswer(task: ReadTask, output: ReadText): Finding {
+  if (!/^(?:support|writer)/.test(task.agentId) || task.isVague || output.words.length > 60) return passed
+  if (!PLANS_TO_ANSWER.test(output.raw) || /\d/.test(output.raw) || !/\d/.test(task.full.raw)) return passed
+  return PROMISES.test(task.request) ? passed : failed('It says how it would answer instead of answering.')
 }
 
 /** "Sure, here is your summary:" and then nothing. */

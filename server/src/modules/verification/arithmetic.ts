@@ -28,6 +28,9 @@ export function parseExpression(text: string, from: 'start' | 'end'): { value: n
   const run = from === 'end' ? lastRun(tokens) : firstRun(tokens)
   for (let skip = 0; skip < Math.min(run.length, 8); skip++) {
     const part = from === 'end' ? run.slice(skip) : run.slice(0, run.length - skip)
+    // "40 buyers × (54 − 31) = 920": what stands in front of the sign is a part of it.
+    const dropped = from === 'end' ? run[skip - 1]?.token : undefined
+    if (dropped?.kind === 'sign' && /^[*/^]$/.test(dropped.sign)) return undefined
     const value = evaluate(part.map(({ token }) => token))
     if (value !== undefined && Number.isFinite(value)) {
       const first = part[0]!.token.start

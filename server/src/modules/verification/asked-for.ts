@@ -1,7 +1,7 @@
 import { combine, doubt, type Finding, notApplicable } from './finding.ts'
 import { checkCodeLanguage, checkNamed } from './requested-code.ts'
 import { checkDetails } from './requested-details.ts'
-import { checkCase, checkFormats, checkJson, checkList, checkTable } from './requested-form.ts'
+import { checkCase, checkFormats, checkJson, checkList, checkNumbering, checkTable } from './requested-form.ts'
 import { checkLength, checkTranslationLength } from './requested-length.ts'
 import { checkCount, checkOnePerLine } from './requested-size.ts'
 import { checkAcrostic, checkForbidden, checkWanted } from './requested-words.ts'
@@ -24,6 +24,7 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkForbidden(task, output),
         checkCodeLanguage(task, output),
         checkCase(task, output),
+        checkNumbering(task, output),
         checkNamed(task, output),
         checkTranslationLength(task, output),
         checkFormats(task, output),

@@ -284,7 +284,7 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
       : failed('The time is not the one that follows.')
   }
   if (
-    !/\b(?:arriv\w{1,4}|takes?|lasts?|end|ends|finish\w{0,4}|until|when|what time|ready|done|start|leave|depart|ankunft|dauert|arrivée|llega|llegada|arrivo|how long|how many (?:hours|minutes)|duration|wie lange?)\b/i.test(
+    !/\b(?:arriv\w{1,4}|takes?|lasts?|end|ends|finish\w{0,4}|until|when|what time|ready|done|start|leave|depart|ankunft|dauert|arrivée|llega|llegada|arrivo|how long|how many (?:hours|minutes)|duration|wie lange?|cuánt[oa]s (?:minutos|horas)|combien de (?:minutes|temps)|wie viele (?:minuten|stunden)|quant[ie] (?:minuti|ore))\b/i.test(
       text,
     )
   )
@@ -303,7 +303,9 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   if (
     times.length === 2 &&
     durations.length === 0 &&
-    /\bhow (?:long|many (?:hours|minutes))\b|\bduration\b|\bwie lange?\b/i.test(text)
+    /\bhow (?:long|many (?:hours|minutes))\b|\bduration\b|\bwie lange?\b|\bcuánt[oa]s (?:minutos|horas)\b|\bcombien de (?:minutes|temps)\b|\bwie viele (?:minuten|stunden)\b|\bquant[ie] (?:minuti|ore)\b/i.test(
+      text,
+    )
   ) {
     const minutes = (times[1]! - times[0]! + 1440) % 1440
     const claims = durationsOf(answer.text)

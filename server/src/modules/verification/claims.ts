@@ -13,6 +13,8 @@ export const checkClaims = (task: ReadTask, output: ReadText): Finding =>
     checkEquations(task, readAnswer(output)),
     checkShares(readAnswer(output)),
     checkUnitEquations(task, readAnswer(output)),
+    checkCalculationsWithUnit(readAnswer(output)),
+    checkSumsOfTimes(readAnswer(output)),
     checkTables(output),
     checkListTotal(output),
     checkStatement(output),
@@ -32,6 +34,10 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
     if (/^\s?[$€£]\s?[-+*/×÷−]/.test(right.slice(claimed.end, claimed.end + 4))) continue
     if (/^\s{0,2}[%\s]{0,2}[+*/×÷^−]/.test(right.slice(claimed.end, claimed.end + 4))) {
       // "1/2 + 1/3 = 5/6": both sides are calculations.
+      // "= 13 / 20" is a mark, and "1.500 + 2.400" of a language that groups with a point.
+      if (standsFor(claimed, left.value)) continue
+      const isGrouped = /\d\.\d{3}(?!\d)/.test(left.text) && groupedReading(left.text).length > 0
+      if (isGrouped) continue
       const other = parseExpression(right.split(/[=≈\n]/, 1)[0]!, 'start')
       if (other && Math.abs(other.value - left.value) > 0.01 * Math.abs(left.value))
         return failed(`${left.text.trim()} is not ${other.text.trim()}.`)
@@ -40,7 +46,7 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
     if (/^\s?[-–]\s?\d/.test(right.slice(claimed.end)) || isOtherScale(right, claimed)) continue
     isChecked = true
     const isRough = sign === '≈' || isRoughIn(right, claimed)
-    const readings = [left.value, ...groupedReading(left.text)]
+    const readings = [left.value, ...groupedReading(left.text), ...percentAdded(left.text)]
     const values = claimed.isPercent ? readings.flatMap((value) => [value * 100, value]) : readings
     const isRounded = values.some(
       (value) =>
@@ -48,7 +54,11 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
         Math.abs(Math.abs(claimed.values[0]!) - Math.abs(value)) <=
           0.5000001 * 10 ** -claimed.decimals * (Number.isInteger(value) && claimed.decimals === 0 ? 0.02 : 1),
     )
-    if (!isRounded) return failed(`${left.text.trim()} is not ${claimed.text}.`)
+    // "= 41.17…" breaks off and does not round.
+    const isCut =
+      /^(?:…|\.{3})/.test(right.slice(claimed.end)) &&
+      values.some((value) => Math.abs(value - claimed.values[0]!) < 10 ** -claimed.decimals)
+    if (!isRounded && !isCut) return failed(`${left.text.trim()} is not ${claimed.text}.`)
   }
   return isChecked ? passed : notApplicable
 }
@@ -56,6 +66,14 @@ function checkEquations(task: ReadTask, { text }: Answer): Finding {
 /** Whether the answer shows a calculation of its own, and its result follows. */
 export const hasRightEquation = ({ text }: Answer) =>
   readEquations(text).some(({ left, claimed }) => standsFor(claimed, left.value))
+
+/** "250 + 20 %" is 300. */
+function percentAdded(text: string): number[] {
+  const [, amount, sign, percent] =
+    /(?:^|[^\d.,])(\d[\d.,]{0,11}) ?([+−–-]) ?(\d[\d.,]{0,5}) ?%$/.exec(text.trim()) ?? []
+  const [a, p] = [amount, percent].map((digits) => (digits ? readNumbers(digits)[0]?.values[0] : undefined))
+  return a === undefined || p === undefined ? [] : [a * (1 + ((sign === '+' ? 1 : -1) * p) / 100)]
+}
 
 /** "1.800 × 4" of a language that groups thousands with a point. */
 const groupedReading = (text: string): number[] => {
@@ -77,7 +95,11 @@ const readEquations = (text: string): readonly Equation[] => cached('equations',
 function findEquations(text: string): readonly Equation[] {
   if (!/[=≈]/.test(text)) return []
   return [...text.matchAll(/[=≈]/g)].slice(0, MAX_EQUATIONS).flatMap((match): Equation[] => {
-    const left = parseExpression(text.slice(Math.max(0, match.index - 80), match.index), 'end')
+    // The dash of a point in a list takes nothing away.
+    const ahead = text
+      .slice(Math.max(0, match.index - 80), match.index)
+      .replace(/(?<=^|\n)\s{0,8}[-–•]\s(?=[^\n]*$)/, '')
+    const left = parseExpression(ahead, 'end')
     const right = text.slice(match.index + 1, match.index + 40)
     const [claimed] = readNumbers(right)
     const near = text.slice(Math.max(0, match.index - 4), match.index)
@@ -143,6 +165,42 @@ function checkUnitEquations(task: ReadTask, answer: Answer): Finding {
     if (!isSameAmount(left, right)) return failed(`${clip(text.slice(left.start, right.end), 40)} is not right.`)
   }
   return equations.length > 0 ? passed : notApplicable
+}
+
+const WITH_UNIT =
+  /(?<![\d.,+*/×÷·^(=−-] ?)(\d[\d.,]{0,9})(?: ?(\p{L}{1,6}))? ?([×x*·+]) ?(\d[\d.,]{0,9})(?: ?(\p{L}{1,6}))? ?= ?\*{0,2}(\d[\d.,]{0,11}) ?(\p{L}{1,6})(?![\p{L}²³^/])/giu
+
+/** "4 × 7.5 ml = 30 ml", "3 kg + 4 kg = 7 kg": two figures and their result, all with the same unit. */
+function checkCalculationsWithUnit({ text }: Answer): Finding {
+  if (!text.includes('=')) return notApplicable
+  let isChecked = false
+  for (const [whole, first, unitA = '', sign, second, unitB = '', result, unit] of [...text.matchAll(WITH_UNIT)].slice(
+    0,
+    60,
+  )) {
+    const units = [unitA, unitB].filter(Boolean).map((name) => name.toLowerCase())
+    const isSame = units.length === (sign === '+' ? 2 : 1) && units.every((name) => name === unit!.toLowerCase())
+    const [a, b, claimed] = [first!, second!, result!].map((digits) => readNumbers(digits.replace(/[.,]$/, ''))[0])
+    if (!isSame || !a || !b || !claimed) continue
+    isChecked = true
+    const values = a.values.flatMap((x) => b.values.map((y) => (sign === '+' ? x + y : x * y)))
+    if (!values.some((value) => standsFor(claimed, value))) return failed(`${clip(whole, 40)} is not right.`)
+  }
+  return isChecked ? passed : notApplicable
+}
+
+/** "2h40 + 1h55 = 4h35" */
+function checkSumsOfTimes({ text }: Answer): Finding {
+  const sums = [
+    ...text.matchAll(/((?:\d{1,2} ?h ?\d{2} ?\+ ?){1,9}\d{1,2} ?h ?\d{2}) ?= ?\*{0,2}(\d{1,3} ?h ?\d{2})(?!\d)/g),
+  ].slice(0, 20)
+  const minutesIn = (part: string) =>
+    [...part.matchAll(/(\d{1,3}) ?h ?(\d{2})/g)].reduce(
+      (sum, [, hours, minutes]) => sum + 60 * Number(hours) + Number(minutes),
+      0,
+    )
+  const wrong = sums.find(([, parts, total]) => minutesIn(parts!) !== minutesIn(total!))
+  return wrong ? failed(`${clip(wrong[0], 40)} is not right.`) : sums.length > 0 ? passed : notApplicable
 }
 
 type UnitEquation = readonly [left: Quantity, right: Quantity]
@@ -232,7 +290,7 @@ function checkListTotal(output: ReadText): Finding {
   const [total, ...figures] = [lines[at]!, ...parts].map((line) => readNumbers(line[2]!)[0])
   if (!total || figures.some((figure) => !figure)) return notApplicable
   return standsFor(total, sumOf(figures.map((figure) => figure!.values[0]!))) ||
-    standsFor(total, sumOf(figures.map((figure) => figure!.values.at(-1)!)))
+    Math.abs(total.values.at(-1)! - sumOf(figures.map((figure) => figure!.values.at(-1)!))) < 0.005
     ? passed
     : failed('The total of a list is not the sum of its lines.')
 }

@@ -6,7 +6,7 @@ import { plainText, type ReadText, sentencesOf, splitFences, trimMarks, wordsOf 
 import { rankOf } from './word-meaning.ts'
 
 const OPEN_ENDED = new Set(
-  'and or but the a an of to in for with is are was were be which who that whose while because although unless if as at by from on into than my your our their its und oder aber der die das ein eine einen dem den mit für von zu ist sind dass weil wenn et ou mais le la les un une de des du pour avec est sont que qui y o pero el los las una del para con es son que e ma il lo gli di per con è sono che mas os as um uma do da para com é são en of maar de het een van voor met is zijn dat och eller att en ett som'.split(
+  'and or but the a an of to in for with is are was were be should would could must shall which who that whose while because although unless if as at by from on into than my your our their its every und oder aber der die das ein eine einen dem den mit für von zu ist sind dass weil wenn et ou mais le la les un une de des du pour avec est sont que qui y o pero el los las una del para con es son que e ma il lo gli di per con è sono che mas os as um uma do da para com é são en of maar de het een van voor met is zijn dat och eller att en ett som'.split(
     ' ',
   ),
 )
@@ -16,7 +16,7 @@ const CONTRACTED = /^(?:i|you|he|she|it|we|they|there)'(?:d|ll|ve|re|m|s)$/
 
 /** Words of these may end a clause that began with one of `TAKES_UP`: "a time that they can live with", "weil es kalt ist". */
 const STRANDED = new Set(
-  'of to in for with at by from on into is are was were be as that mit zu von ist sind is zijn van voor met est es son è sono é são'.split(
+  'of to in for with at by from on into is are was were be should would could must as that mit zu von ist sind is zijn van voor met est es son è sono é são'.split(
     ' ',
   ),
 )
@@ -41,14 +41,19 @@ const OPENS_CLAUSE = new Set(
 )
 
 const WANTS_OPEN =
-  /\b(?:never|not|doesn't|don't|can't|cannot|forg[eo]ts? to) (?:\w{1,10} )?finish\w{0,3}\b|\bunfinished\b|\binterrupt\w{0,4}\b|\b(?:trail|break|cut)(?:s|ting|ing)? (?:\w{1,10} )?off\b|\bmid-?sentence\b|\bcliffhanger\b/i
+  /\b(?:never|not|doesn't|don't|can't|cannot|forg[eo]ts? to) (?:\w{1,10} )?finish\w{0,3}\b|\bunfinished\b|\binterrupt\w{0,4}\b|\b(?:trail|break|cut)(?:s|ting|ing)? (?:\w{1,10} )?off\b|\bmid[- ]?sentence\b|\bcliffhanger\b/i
+
+const STOPS_BY_ORDER =
+  /\b(?:stop|end|break off|cut off)\w{0,3} (?:it )?(?:in the middle of|mid-?) ?(?:an? |the )?(?:sentence|word|line)\b|\bstop\w{0,3}\b[^.\n]{0,30}\bbefore the (?:punchline|end)\b/i
 
 /** An answer that stops in the middle: an open fence, bracket or quotation, or a last sentence without an end. */
 export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: boolean): Finding {
   if (finishedEarly) return failed('The model stopped at its limit of length.')
-  const end = findEnd(task, output)
+  const end = task.is.template && /_{3,}\s*$/.test(output.raw.slice(-40)) ? passed : findEnd(task, output)
   // "A joke about someone who never finishes" may stop on purpose.
-  const mayBeOpen = (task.is.creative || task.agentId.startsWith('comedian')) && WANTS_OPEN.test(task.full.raw)
+  const mayBeOpen =
+    STOPS_BY_ORDER.test(task.full.raw) ||
+    ((task.is.creative || task.agentId.startsWith('comedian')) && WANTS_OPEN.test(task.full.raw))
   return mayBeOpen ? doubt(end) : end
 }
 
@@ -80,11 +85,17 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
     /(?:,[^,\n]{0,80}){2},$/.test(body) && !output.lines.slice(0, -1).some((line) => line.trim().endsWith(','))
   if (/[\p{L}\p{N}],$/u.test(body) && (body.split(' ').length > 2 || isCutRow) && !CLOSING.test(body))
     return failed('It ends with a comma.')
-  if (/[([{–—:−+=×&/-]$/.test(body) && output.words.length > 5 && !isOwnEnd(body))
+  // The last key of YAML may be empty.
+  const keys = output.lines.filter((line) => /^(?:- )?[\w.-]{1,40}:(?: |$)/.test(line)).length
+  if (task.agentId.startsWith('coder') && /^[\w.-]{1,40}:$/.test(body) && keys >= 3) return passed
+  const isOneLine = /\b(?:only|just) (?:the )?(?:\w{2,12} )?lines?\b/i.test(task.request) && output.lines.length === 1
+  if (/[([{–—:−+=×&/-]$/.test(body) && output.words.length > 5 && !isOwnEnd(body) && !isOneLine)
     return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
       ? passed
       : failed('It stops before its end.')
   if (isItemCutAtFigure(output.lines, body)) return failed('Its last item has no end.')
+  // "libèrent de l'"
+  if (/\p{Ll} (?:[ldnsjcmt]|qu|dell|nell|all|un)['’]$/u.test(body)) return failed('It stops before its end.')
   if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>」』）】\p{N}]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body))
     return passed
   if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
@@ -104,6 +115,9 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
     (OPEN_ENDED.has(last) || CONTRACTED.test(last)) &&
     // "i, e, a, e" lists letters.
     !words.every(({ length }) => length === 1) &&
+    !/ (?:(?:now|then|here|so|later|early|further|go|carry|move|hold|come|keep|pass|and) on|opt in|log in|sign in|drop off)$/.test(
+      sentence,
+    ) &&
     /^(?:I(?=['’]))?[\p{Ll}'’]+$/u.test(sentence.split(/\s+/).at(-1) ?? '')
   )
     return isSingleLine(task, output) || isStranded(output, words)

@@ -12,9 +12,10 @@ export function datasetsOf(task: ReadTask): number[][] {
     readNumbers(part).filter((number) => {
       const before = part.slice(Math.max(0, number.start - 3), number.start)
       const after = part.slice(number.end, number.end + 16)
-      // "Q1", "MSKU-11", "2 decimals" and "top 3" are no data.
+      // "Q1", "MSKU-11", the flat "1A" of "1A 640", "2 decimals" and "top 3" are no data.
       return (
         !/[A-Za-z_]-?$/.test(before) &&
+        !/^[A-Z]:? [$€£]?\d/.test(after) &&
         !/^\s?(?:decimals?|decimal places|biggest|largest|smallest|highest|lowest|nachkommastellen|d[eé]cimal\w{0,3})/i.test(
           after,
         )

@@ -1,7 +1,7 @@
 import { MONTH_NAMES, WEEKDAY_NAMES } from './day-names.ts'
 import { checkExchangedNames } from './exchanged-names.ts'
 import { combine, doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
-import { checkOnlyFigure, checkSwappedDigits } from './source-figures.ts'
+import { checkOnlyFigure, checkOnlyTime, checkSwappedDigits } from './source-figures.ts'
 import type { ReadTask } from './task.ts'
 import { clip, containsText, plainText, quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
 
@@ -15,6 +15,7 @@ export const checkGrounded = (task: ReadTask, output: ReadText): Finding => {
     isCopied ? checkExchangedNames(task, output, source) : notApplicable,
     isCopied ? checkSwappedDigits(task, output, source) : notApplicable,
     isCopied ? checkOnlyFigure(task, output, source) : notApplicable,
+    checkOnlyTime(task, output),
     isCopied ? doubt(checkDays(task, output, source)) : notApplicable,
   ])
 }
@@ -32,6 +33,8 @@ const QUOTING = /^(?:researcher|analyst|support|default)/
 function checkQuotes(task: ReadTask, output: ReadText, source: string): Finding {
   const isStrict = task.is.quotation && task.material !== ''
   if (!isStrict && !QUOTING.test(task.agentId)) return notApplicable
+  if (/\b(?:fake|invented?|made-up|fictional|imaginary|funny) quot(?:e|ation)s?\b/i.test(task.request))
+    return notApplicable
   // Straight marks are syntax in JSON and in code.
   const text = /^\s*[[{]/.test(output.raw) ? '' : splitFences(output.raw).prose
   const quotes = quotedPassages(text, 600)

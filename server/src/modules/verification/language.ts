@@ -35,6 +35,9 @@ const WELL_KNOWN = new Set([
   'th',
 ])
 
+/** "Mon" and "mar" are words of other languages. */
+const DATE_WORDS = new Set('mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec'.split(' '))
+
 /** How many words of English are common. */
 const COMMON = 5_000
 
@@ -43,14 +46,16 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // Code without a word around it has the names of its language.
   if (task.agentId.startsWith('coder') && !output.raw.includes('```') && isAllCode(output.raw)) return notApplicable
   if (isCsv(output) && /\bcsv\b/i.test(task.full.raw)) return notApplicable
-  const prose = withoutCode(splitFences(output.raw).prose)
+  const prose = withoutCode(splitFences(output.raw).prose.replace(/`[^`\n]{0,200}`/g, ' ` '))
   const target = task.targetLanguage
   const text = withoutQuotations(prose.replace(/`[^`\n]{0,200}`/g, ' '))
   // Where a language is named and there is only code, its comments are what can be in a language.
   // Names that the task has say nothing of the language.
   const taskWords = new Set(task.full.words)
   const words = wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text)
-  const language = detectLanguage(words.filter((word) => !taskWords.has(word) || isFunctionWord(word)))
+  const language = detectLanguage(
+    words.filter((word) => !DATE_WORDS.has(word) && (!taskWords.has(word) || isFunctionWord(word))),
+  )
   const isOwnLanguage = language && task.language && sameLanguage(language.language, task.language.language)
   const expectedLanguage = target ?? (task.mentionsLanguage ? undefined : task.language?.language)
   if (expectedLanguage && isOtherHan(expectedLanguage, task.full.raw, text))
@@ -61,6 +66,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   if (isForeign) return failed('Its words are not those of the language of the task.')
   if (target) {
     if (!language || target === 'la' || target === 'uk') return notApplicable
+    if (hasLettersOfNeighbour(target, task.full.raw, prose))
+      return failed(`It is not in the language asked for (${target}).`)
     if (sameLanguage(language.language, target)) return passed
     // "Comment dit-on … en italien ?" may be answered in French, with the words quoted.
     const isAsking = /\b(?:dit-on|heißt|sagt man|se dice|si dice|how do you say|hoe zeg je)\b/i.test(task.request)
@@ -75,7 +82,9 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
       ? isApart(words, language.language, target) ||
         (language.isSure && (WELL_KNOWN.has(target) || language.score >= 4 || language.scoreOf(target) === 0)) ||
         (WELL_KNOWN.has(target) && language.score >= 1 && language.score > 2 * language.scoreOf(target))
-      : (language.isSure || isApart(words, language.language, target)) &&
+      : (language.isSure ||
+          isApart(words, language.language, target) ||
+          (language.score >= 1.5 && language.scoreOf(target) === 0)) &&
         (output.words.length >= 8 ||
           /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]{6}/u.test(prose))
     return isOther
@@ -100,6 +109,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     return isMostlyEnglish(prose)
       ? notApplicable
       : failed(`It is in another language (${language.language}) than the task.`)
+  if (!own.isSure && own.language === 'en' && language.isSure && isForeignToShortTask(task, language, prose))
+    return failed(`It is in another language (${language.language}) than the task.`)
   if (hasLettersOfNeighbour(own.language, task.full.raw, prose))
     return failed(`It is in another language than the task (${own.language}).`)
   if (sameLanguage(language.language, own.language)) return language.isSure ? passed : notApplicable
@@ -115,6 +126,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
         own.scoreOf(language.language) <= 0.3 * own.score)
     : own.isSure && output.words.length >= 4 && language.score >= 1.2 && language.scoreOf(own.language) === 0
   if (!isOther) return notApplicable
+  // Figures with a few words around them may look like another language; its letters do not.
+  if (OWN_LETTERS[own.language]?.test(prose) && !OWN_LETTERS[own.language]!.test(task.material)) return notApplicable
   // "Yield per hectare, 150 ha": words of English may look like another language in the table.
   const isMistaken =
     (language.language === 'en' && isMostlyEnglish(task.full.raw)) || (own.language === 'en' && isMostlyEnglish(prose))
@@ -235,6 +248,15 @@ function hasOtherFunctionWords(task: ReadTask, words: readonly string[], { langu
   )
 }
 
+/** "dad joke about wifi": a few words, all of them English, and a text of ten words and more that is not. */
+const isForeignToShortTask = (task: ReadTask, { language }: DetectedLanguage, prose: string) =>
+  language !== 'en' &&
+  task.material === '' &&
+  task.full.words.length <= 8 &&
+  englishShare(task.full.raw).share >= 0.7 &&
+  wordsOf(prose).length >= LEAST_WORDS &&
+  englishShare(prose, 12_000).share < 0.6
+
 /** Many words of one language and next to none of the task's, where close languages share the rest. */
 const isClearBeside = (language: DetectedLanguage, own: DetectedLanguage, output: ReadText) =>
   own.isSure &&
@@ -244,6 +266,7 @@ const isClearBeside = (language: DetectedLanguage, own: DetectedLanguage, output
 
 /** How many words tell a language for sure. */
 const LEAST_WORDS = 10
+const LEAST_WORDS_BESIDE_ENGLISH = 6
 
 /** Letters of a script that the task has none of, or enough words on both sides. */
 function isPlainlyOther(task: ReadTask, output: ReadText, isSure: boolean): boolean {
@@ -254,7 +277,14 @@ function isPlainlyOther(task: ReadTask, output: ReadText, isSure: boolean): bool
   if (isForeign) return !hasForeign
   if (hasForeign) return true
   const countWords = (words: readonly string[]) => words.filter((word) => /\p{L}/u.test(word)).length
-  return isSure && countWords(output.words) >= LEAST_WORDS && (isPlainEnglish(task) || countWords(task.full.words) >= 6)
+  const wordCount = countWords(output.words)
+  const isEnglishTask = isPlainEnglish(task)
+  return (
+    isSure &&
+    (wordCount >= LEAST_WORDS
+      ? isEnglishTask || countWords(task.full.words) >= 6
+      : wordCount >= LEAST_WORDS_BESIDE_ENGLISH && isEnglishTask && englishShare(output.raw, 12_000).share < 0.6)
+  )
 }
 
 const isMostlyEnglish = (text: string) => {
@@ -262,10 +292,14 @@ const isMostlyEnglish = (text: string) => {
   return (count >= 3 && share >= 0.85) || (count === 2 && share === 1)
 }
 
+/** Letters that hardly another language has. */
+const OWN_LETTERS: Readonly<Record<string, RegExp>> = { pt: /[ãõ]|ância/, es: /[ñ¿¡]/, de: /ß/, pl: /[łśźż]/ }
+
 /** Marks that one of two close languages has and the other lacks. */
 const NEIGHBOUR_LETTERS: Readonly<Record<string, readonly [own: RegExp, other: RegExp]>> = {
   pt: [/[ãõç]|lh|nh/, /[ñ¿¡]/],
   es: [/[ñ¿¡]/, /[ãõ]/],
+  it: [/[ìò]|zz|gli\b/, /[êçœëîôûãõñ¿¡]|ée/],
 }
 
 function hasLettersOfNeighbour(language: string, task: string, prose: string): boolean {

@@ -32,7 +32,7 @@ function toRoman(value: number): string {
 
 const BASES: readonly (readonly [RegExp, number])[] = [
   [/\b(?:binary|binär\w{0,2}|binaire|binario|base 2)\b/i, 2],
-  [/\b(?:hex|hexadecimal|hexadezimal|base 16)\b/i, 16],
+  [/\b(?:hex(?! (?:bolts?|nuts?|keys?|screws?|heads?|wrench))|hexadecimal|hexadezimal|base 16)\b/i, 16],
   [/\b(?:octal|oktal|base 8)\b/i, 8],
 ]
 

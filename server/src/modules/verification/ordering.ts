@@ -65,6 +65,29 @@ function keyedRows(task: ReadTask): LabelledValue[] | undefined {
 /** "Add a column with the margin and sort by it": the figures of the task are not what it is sorted by. */
 const SORTED_BY_RESULT = /\badd (?:an? |the )?(?:\w{1,20} )?columns?\b|\bby (?:it|that|this|the result)\b/i
 
+/** "List the five Great Lakes, alphabetical order": lines of a name each. */
+function isOutOfAlphabet(request: string, output: ReadText): boolean {
+  if (!/\b(?:in )?alphabetical(?:ly)?(?: order)?\b|\balphabetisch\b/i.test(request)) return false
+  if (/\b(?:reverse|z-a|z to a|surname|last name|nachname\w?|family name|each|per|groups?|by)\b/i.test(request))
+    return false
+  const items = output.lines.map((line) => /^(?:[-*•]|\d{1,2}[.)])\s+(\p{L}[\p{L} '’-]{1,30})$/u.exec(line.trim())?.[1])
+  if (items.length < 3 || items.some((item) => item === undefined)) return false
+  return items.some((item, i) => i > 0 && item!.localeCompare(items[i - 1]!, 'en', { sensitivity: 'base' }) < 0)
+}
+
+/** "Sort these titles: "Rust", "Bees", "Bread"": three names and more in quotation marks, and not one of them in the answer. */
+function hasNoneOfList(request: string, output: ReadText): boolean {
+  if (
+    !/\b(?:sort|rank|order|arrange|sortier\w{1,3}|ordne|ordena|ordina) (?:these|the|them|this|my|our|diese|die|estos|estas|questi)\b/i.test(
+      request,
+    )
+  )
+    return false
+  const names = [...request.matchAll(/["“„«]([^"“”„«»\n]{2,40})["”“»]/gu)].map(([, name]) => name!.toLowerCase())
+  const text = output.raw.toLowerCase()
+  return names.length >= 3 && names.every((name) => !text.includes(name))
+}
+
 /** "Sort by revenue, highest first": the labels stand in the order of their figures. */
 export function checkOrder(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 800)
@@ -75,6 +98,8 @@ export function checkOrder(task: ReadTask, output: ReadText): Finding {
     isCode(task)
   )
     return notApplicable
+  if (isOutOfAlphabet(request, output)) return failed('It is not in the order asked for.')
+  if (hasNoneOfList(request, output)) return failed('It has nothing of what was to be put in order.')
   const isDescending = DESCENDING.test(request)
   if (isDescending === ASCENDING.test(request)) return notApplicable
   if (SORTED_BY_RESULT.test(request)) return notApplicable

@@ -11,12 +11,18 @@ import {
 } from './numbers.ts'
 import { labelledValues } from './ordering.ts'
 import type { ReadTask } from './task.ts'
+import { clip } from './text.ts'
 
 /** Changes, shares and rates in percent that the task asks for. */
 export const checkPercentages = (task: ReadTask, answer: Answer): Finding =>
   // Each of them needs two figures of the task.
   hasTwoNumbers(task.full.raw)
-    ? combine([checkChange(task, answer), checkShareOfList(task, answer), checkRates(task, answer)])
+    ? combine([
+        checkChange(task, answer),
+        checkShareOfList(task, answer),
+        checkRates(task, answer),
+        checkSplit(task, answer),
+      ])
     : notApplicable
 
 const isRounded = (number: TextNumber, value: number) =>
@@ -74,6 +80,8 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     )
   ) {
     const [a, b] = numbers.map(({ values }) => values[0]!) as [number, number]
+    // "From -20k to +10k" has no share that says anything.
+    if (/(?:^|[\s(])[-−]\s?[$€£]?\d/.test(request)) return notApplicable
     // What rises or falls does so against the figure of before, which stands first unless the text says otherwise.
     const isChange =
       CHANGE.test(request) && !/\b(?:last|previous\w{0,2}|before|earlier|ago|from|up on|share|of)\b/i.test(request)
@@ -182,6 +190,8 @@ const FORMULAS: readonly Formula[] = [
     compute: (text) => {
       const rate = /(\d[\d.,]{0,5})\s?%/.exec(text)
       const amount = readNumbers(text).find((number) => !number.isPercent && number.values[0]! > 0)
+      // "17.5 % of 2,340, and 20 % VAT on that" has two rates.
+      if ((text.match(/%/g)?.length ?? 0) > 1) return []
       if (!rate || !amount || /\bgross (?:margin|profit)\b|\bfrom gross\b/i.test(text)) return []
       if (readNumbers(text).filter(({ isPercent }) => !isPercent).length !== 1) return []
       const percent = readNumbers(rate[1]!)[0]!.values[0]!
@@ -202,11 +212,41 @@ const FORMULAS: readonly Formula[] = [
   },
 ]
 
+/** "10,000 in parts of 50 % tools, 30 % training, 20 % reserve": each part that the answer names has its amount. */
+function checkSplit(task: ReadTask, answer: Answer): Finding {
+  const text = task.full.raw
+  if (text.length > 500 || !text.includes('%')) return notApplicable
+  const parts = [...text.matchAll(/(?<![\d.,])(\d{1,2}) ?% (?:for |to |on )?(\p{L}{3,20})/gu)].map(
+    ([, share, name]) => ({
+      share: Number(share) / 100,
+      name: name!.toLowerCase(),
+    }),
+  )
+  const totals = readNumbers(text).filter(({ isPercent, values }) => !isPercent && values[0]! >= 100)
+  const isWhole = Math.abs(parts.reduce((sum, { share }) => sum + share, 0) - 1) < 1e-9
+  if (parts.length < 2 || !isWhole || totals.length !== 1 || new Set(parts.map(({ name }) => name)).size < parts.length)
+    return notApplicable
+  for (const { share, name } of parts) {
+    const lines = answer.text.split('\n').filter((line) =>
+      line
+        .toLowerCase()
+        .replace(/^[^\p{L}]+/u, '')
+        .startsWith(name),
+    )
+    const amounts = lines.length === 1 ? readNumbers(lines[0]!).filter(({ isPercent }) => !isPercent) : []
+    const expected = totals[0]!.values.map((total) => total * share)
+    if (amounts.length === 1 && !expected.some((value) => standsFor(amounts[0]!, value)))
+      return failed(`The part for ${clip(name, 20)} is not its share.`)
+  }
+  return passed
+}
+
 /** One rate for each amount of a list: what is wanted of one is wanted of all, or of their sum. */
 function checkRateOfList(text: string, answer: Answer): Finding {
   const rates = text.match(/\d[\d.,]{0,5}\s?%/g) ?? []
   const amounts = labelledValues(text).map(({ value }) => value)
-  if (rates.length !== 1 || amounts.length < 2) return notApplicable
+  // "SPRING5" is a code.
+  if (rates.length !== 1 || amounts.length < 2 || /\p{L}{3}\d/u.test(text)) return notApplicable
   if (readNumbers(text).filter(({ isPercent }) => !isPercent).length !== amounts.length) return notApplicable
   const share = readNumbers(rates[0]!)[0]!.values[0]! / 100
   const factors = RATE_FACTORS.find(([named]) => named.test(text))?.[1](share)

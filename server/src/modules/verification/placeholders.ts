@@ -23,12 +23,15 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
     return failed('It leaves a place to be filled in.')
   if (
     prose.length < 60 &&
+    !(task.agentId.startsWith('coder') && /\d/.test(prose)) &&
     /^[-*#\d. ]{0,8}(?:\p{L}{1,20}: ?)?(?:tbd|todo|n\/a|\.{3}|…|-{1,5})[. ]{0,5}$/iu.test(prose.trim()) &&
     blocks.length === 0
   )
     return failed('It says that the answer is still to come.')
   const phrase = task.lacksMaterial || task.isVague ? undefined : PLACEHOLDER_PHRASE.exec(prose)?.[0]
-  if (phrase && !task.full.raw.toLowerCase().includes(phrase.toLowerCase()))
+  // Of code it is a word for what a query or a text field has.
+  const isTerm = phrase?.toLowerCase() === 'placeholder' && task.agentId.startsWith('coder')
+  if (phrase && !isTerm && !task.full.raw.toLowerCase().includes(phrase.toLowerCase()))
     return failed('It leaves a place to be filled in.')
   if (
     /(?<![\p{L}\d])(?:[XYZ]{1,3} ?%|[$€£] ?[XYZ]{1,4}(?![\p{L}\d])|X{2,}(?![\p{L}\d])|[XYZ] (?:days|weeks|months|years|units|euros|dollars|customers|percent)\b)/u.test(
@@ -72,7 +75,7 @@ const withoutCode = (text: string) =>
 function findSlots(prose: string): string[] {
   const slots: string[] = []
   for (const match of prose.matchAll(
-    /(?<![\p{L}\p{N}_)\]])\[([^\s[\]\n][^[\]\n]{1,60})\](?![([])|\{\{([^{}\n]{1,60})\}\}|<([a-z][a-z _-]{2,30})>|(?<![$\w`{])\{([a-z][a-z _]{2,30})\}|_{4,}/giu,
+    /(?<![\p{L}\p{N}_)\]])\[([^\s[\]\n][^[\]\n]{1,60})\](?![([{+*?$])|\{\{([^{}\n]{1,60})\}\}|<([a-z][a-z _-]{2,30})>|(?<![$\w`{])\{([a-z][a-z _]{2,30})\}|_{4,}/giu,
   )) {
     const inner = match[1] ?? match[2] ?? match[3] ?? match[4]
     if (slots.length >= 50) break
@@ -121,7 +124,11 @@ const AS_BEFORE =
 const OF_BEFORE =
   /^\W{1,6}(?:the |your |keep (?:the |your )?)?(?:rest|remainder|existing|remaining|other|previous|same|original|bestehende\w?|restliche\w?|übrige\w?)\b/i
 
+/** Values to be replaced are what was asked for. */
+const WANTS_DUMMIES = /\.env\b|\b(?:no real|dummy|sample|fake|example) (?:values?|data|keys?|config\w{0,8}|file)\b/i
+
 function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
+  if (WANTS_DUMMIES.test(task.full.raw)) return undefined
   const lines = code
     .split('\n')
     .map((line) => line.trim())
@@ -139,6 +146,20 @@ function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
       line,
     )
   const asksToWrite = !task.code && !/\btodo\b/i.test(task.full.raw)
+  // "<your lint command here>" is the whole of a line.
+  const isGap = (line: string) => /^<(?:your|insert|add|put|enter) [\w ]{2,40}>;?$/i.test(line)
+  // "POSTGRES_DB: <db name here>", "- "<PORT>:8080""
+  const gaps = new Set(
+    code.match(/<(?:[\w ]{2,30} here|[A-Z][A-Z_]{2,20})>/g)?.filter((gap) => !task.full.raw.includes(gap)),
+  )
+  if (
+    asksToWrite &&
+    (gaps.size >= 2 || [...gaps].some((gap) => gap.endsWith(' here>'))) &&
+    !/<\/|\bclass\b|::/.test(code)
+  )
+    return 'Its code leaves a part out.'
+  if (asksToWrite && lines.some((line) => isGap(line) && !task.full.raw.includes(line)))
+    return 'Its code leaves a part out.'
   const isOwnTodo = (line: string) =>
     /^(?:#|\/\/|--|\/\*|<!--) ?(?:todo|fixme)\b/i.test(line) && !task.full.raw.includes(line)
   if (!/\b(?:todo|fixme)\b/i.test(task.full.raw) && lines.some(isOwnTodo)) return 'Its code leaves a part out.'

@@ -10,7 +10,7 @@ const MACHINES =
 const OTHERS =
   '(?:agents?|assistants?|model|systems?|tools?|software|programs?|engine|machines?|computers?|algorithm|processors?|pipelines?|scripts?|automations?|graders?|evaluators?|assessors?|checkers?|translators?|editors?|proof-?readers?|(?:copy|ghost|re)?writers?|reviewers?|authors?|typists?|analysts?|transcribers?)'
 const NO_PREFIX = '(?!(?:you|are|is|am|as|an?|my|our|your|his|her|their|act|be|this|that|with|from|by|of|and|or)\\b)'
-const PLACE = '(?:^|[\\n"“«(<\\[{.!?:;#*/|>,~=_–—-] ?|--\\s{0,3})'
+const PLACE = '(?:^|\\n {2,12}|[\\n"“«(<\\[{.!?:;#*/|>,~=_–—-] ?|--\\s{0,3})'
 const MUST =
   ' (?:must|should|shall|(?:are|is) (?:required |instructed |asked |supposed )?to|ha(?:ve|s) to|needs? to)(?!\\p{L})'
 const COLON = '\\s?(?:[:：>\\]](?!:)|->|→)'
@@ -19,7 +19,7 @@ const COLON = '\\s?(?:[:：>\\]](?!:)|->|→)'
 const OF_THIS = '(?: \\p{L}{2,14}){1,3}? th(?:is|ese)(?: \\p{L}{2,14}){0,2}?'
 
 const ADDRESS = new RegExp(
-  `${PLACE}(?:(?:dear|hey|hello|hi|to|for|if an?|ps|nb|notice|note|notes|message|remark|hint|request|instruction|instructions|attention|any|all|every|the) ){0,4}(?:${NO_PREFIX}\\p{L}{2,14}[- ]){0,2}?(?:(?<machine>${MACHINES}(?: \\p{L}{2,14}){0,4}?(?:${COLON}|,|${MUST})|${OTHERS}${OF_THIS}(?:${COLON}|,|${MUST}))|${OTHERS}(?: \\p{L}{2,14}){0,4}?${COLON})`,
+  `${PLACE}(?:(?:dear|hey|hello|hi|to|for|if an?|ps|nb|notice|note|notes|message|remark|hint|request|instruction|instructions|attention|important|any|all|every|the) ){0,4}(?:${NO_PREFIX}\\p{L}{2,14}[- ]){0,2}?(?:(?<machine>${MACHINES}(?: \\p{L}{2,14}){0,4}?(?:${COLON}|,|${MUST})|${OTHERS}${OF_THIS}(?:${COLON}|,|${MUST}))|${OTHERS}(?: \\p{L}{2,14}){0,4}?${COLON})`,
   'giu',
 )
 
@@ -28,14 +28,14 @@ const WHOEVER =
   /\b(?:who(?:so)?ever|anyone who|(?:the )?(?:person|one|people|those) who) (?:\p{L}{2,14} ){0,2}?(?:(?:re)?writes?|edits?|summari[sz]es?|condenses?|shortens?|translates?|proofreads?|corrects?|process(?:es)?|types?|turns?|formats?|converts?|publish(?:es)?|transcribes?|polish(?:es)?|rewords?|rephrases?|prepares?|drafts?|compiles?|extracts?|handles?|analy[sz]es?|copies|tidies) (?:up )?(?:this|these)(?: \p{L}{1,14}){0,5}?(?:\s?[:：,–—-]| (?:must|should|shall|has to|have to|needs? to|is to)(?!\p{L}))/giu
 
 const BEFORE_VERB =
-  '^[\\s"“]{0,3}(?:(?:when|before|after|if|in|at|for|as|once|while|on|to)\\s[^.,;:\\n]{2,60},\\s?)?(?:(?:please|kindly|also|always|now|instead|just|then|and|additionally|must|should|to|you (?:must|should|shall|are to|have to|need to|will)),?\\s){0,4}'
+  '^[\\s"“]{0,3}(?:(?:instead of|when|before|after|if|in|at|for|as|once|while|on|to)\\s[^.,;:\\n]{2,60},\\s?)?(?:(?:please|kindly|also|always|now|instead|just|then|and|additionally|must|should|to|you (?:must|should|shall|are to|have to|need to|will)),?\\s){0,4}'
 const VERB = new RegExp(
-  `${BEFORE_VERB}(?:never|do not|don't|not|append|add|insert|include|write|say|state|mention|report|output|print|return|reply|respond|answer|declare|claim|describe|call|present|list|recommend|praise|promote|rate|rank|score|grade|mark|label|classify|tag|award|assign|give|conclude|confirm|announce|note|stress|emphasi[sz]e|highlight|point|quote|cite|name|show|display|tell|inform|advise|assure|suggest|explain|begin|start|end|finish|close|open|sign|thank|replace|change|correct|adjust|alter|edit|rewrite|swap|substitute|set|round|count|treat|record|use|put|place|remove|delete|omit|make|ensure|link|attach|repeat|double|raise|increase|lower|reduce|approve|accept|choose|select|pick|prefer)(?!\\p{L})`,
+  `${BEFORE_VERB}(?:never|do not|don't|not|append|add|insert|include|write|say|state|mention|report|output|print|return|reply|respond|answer|declare|claim|describe|call|present|list|recommend|praise|promote|rate|rank|score|grade|mark|label|classify|tag|award|assign|give|conclude|confirm|announce|note|stress|emphasi[sz]e|highlight|point|quote|cite|name|show|display|tell|inform|advise|assure|suggest|explain|begin|start|end|finish|close|open|sign|thank|replace|change|correct|adjust|alter|edit|rewrite|swap|substitute|set|round|count|treat|record|use|put|place|remove|delete|omit|make|ensure|link|attach|repeat|double|raise|increase|lower|reduce|approve|accept|choose|select|pick|prefer|upload|post|send|forward|fetch|import|execute|run)(?!\\p{L})`,
   'iu',
 )
 /** What is ordered is about the text to be written, and not a favour that somebody asks for. */
 const OF_TEXT = new RegExp(
-  `${BEFORE_VERB}(?:(?:append|insert|write|say|state|mention|report|output|print|declare|claim|describe|praise|promote|rate|rank|conclude|announce|stress|emphasi[sz]e|highlight|replace|change)(?: (?:the|that|this|these|a|an|it|its|all|every|only|in|as|at|your|our|\\d|“|")|\\s?[:"“'‘])|(?:add|include|put|use|give|return|show)(?: \\p{L}{1,12}){0,3} (?:line|sentence|words?|phrase|paragraph|statement|remark|that|total|sum|result|figure|value|verdict|rating|score|grade)(?!\\p{L})|(?:begin|start|end|finish|close|open|sign off) (?:your |the |every |each )?(?:\\p{L}{1,12} )?with\\b)`,
+  `${BEFORE_VERB}(?:(?:compute|calculate|count) as if|[^.!?\\n]{2,100}[;,] (?:and )?(?:answer|reply|say|state|write) that |(?:append|insert|write|say|state|mention|report|output|print|declare|claim|describe|praise|promote|rate|rank|conclude|announce|stress|emphasi[sz]e|highlight|replace|change)(?: (?:the|that|this|these|a|an|it|its|all|every|only|in|as|at|your|our|\\d|“|")|\\s?[:"“'‘])|(?:add|include|put|use|give|return|show)(?: \\p{L}{1,12}){0,3} (?:line|sentence|words?|phrase|paragraph|statement|remark|that|total|sum|result|figure|value|verdict|rating|score|grade)(?!\\p{L})|(?:begin|start|end|finish|close|open|sign off) (?:your |the |every |each )?(?:\\p{L}{1,12} )?with\\b)`,
   'iu',
 )
 
@@ -55,7 +55,9 @@ export function plantedOrders(text: string): PlantedOrder[] {
       const before = text.slice(Math.max(0, start - 400), start)
       const line = before.slice(before.lastIndexOf('\n') + 1)
       const isHidden =
-        line.lastIndexOf('<!--') > line.lastIndexOf('-->') || line.lastIndexOf('/*') > line.lastIndexOf('*/')
+        line.lastIndexOf('<!--') > line.lastIndexOf('-->') ||
+        line.lastIndexOf('/*') > line.lastIndexOf('*/') ||
+        (start > firstLine && (/^\s{0,40}(?:#|\/\/|--)\s{0,3}$/.test(line) || isInDocstring(text, start)))
       const ahead = text.slice(end, end + 160)
       const isFree = isHidden || match.groups?.machine !== undefined || STANDING.test(ahead)
       if (!(isFree ? VERB : OF_TEXT).test(ahead)) continue
@@ -71,6 +73,9 @@ export function plantedOrders(text: string): PlantedOrder[] {
     }
   return orders
 }
+
+/** Between two lines of three quotation marks. */
+const isInDocstring = (text: string, at: number) => text.slice(0, at).split('"""').length % 2 === 0
 
 /** A quotation that is nothing but the order is what the task is about, except as the cell of a row. */
 const isCarried = (text: string, quoteStart: number, start: number) =>

@@ -54,6 +54,24 @@ const TAGS: Readonly<Record<string, string>> = {
   sqlite: 'sql',
 }
 
+const WEB = new Set('html css javascript typescript'.split(' '))
+
+/** "CSS: … html is <body>": only languages of web pages are named, and every block is marked as another one. */
+const isOfNoWeb = (names: readonly string[], blocks: readonly { language: string }[]) =>
+  names.length >= 2 &&
+  blocks.length > 0 &&
+  names.every((name) => WEB.has(name)) &&
+  blocks.every(({ language }) =>
+    /^(?:py|python|python3|java|c|cpp|go|rust|rs|sql|rb|ruby|r|kotlin|swift)$/.test(language),
+  )
+
+const STYLED =
+  /\b(?:s?css|sass|less|styl\w{1,4}|html|web\w{0,5}|pages?|sites?|buttons?|layouts?|grids?|flex\w{0,3}|colou?rs?|fonts?|anim\w{1,6}|spinners?|hover\w{0,3}|dark|themes?|responsive|tailwind|bootstrap|react|vue|svelte|components?|ui|ux|front-?end|design|headers?|footers?|cards?|menus?|nav\w{0,5}|cent(?:er|re)\w{0,3}|align\w{0,4}|margins?|padding|print|seite|schrift\w{0,3}|farben?)\b/i
+
+/** Only style sheets, where the task speaks of nothing that has a style. */
+const isStyleOnly = (task: ReadTask, tags: readonly string[]) =>
+  tags.length > 0 && tags.every((tag) => tag === 'css' || tag === 'scss') && !STYLED.test(task.full.raw)
+
 /** The code is in the language that the task names, when it names one. */
 export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
   // "Port this Python to Rust" wants Rust.
@@ -69,6 +87,15 @@ export function checkCodeLanguage(task: ReadTask, output: ReadText): Finding {
   const fenced = splitFences(output.raw).blocks
   const bare = fenced.length === 0 ? codeOfAnswer(output) : ''
   const blocks = bare ? [{ language: '', code: bare }] : fenced
+  if (
+    task.agentId.startsWith('coder') &&
+    isStyleOnly(
+      task,
+      blocks.map(({ language }) => language),
+    )
+  )
+    return failed('It is a style sheet, and the task speaks of nothing that has a style.')
+  if (isOfNoWeb(requestedLanguages, blocks)) return failed(`The code is not in ${requestedLanguages[0]}.`)
   if (requestedLanguages.length !== 1 || blocks.length === 0) return notApplicable
   const isKin = (a: string, b: string) =>
     a === b ||

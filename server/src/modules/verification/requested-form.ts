@@ -30,9 +30,27 @@ export function requestsJson(request: string): boolean {
   )
 }
 
+/** "Valid JSON config with …": what stands between the first bracket and the last one has to parse. */
+function checkValidJson(request: string, output: ReadText): Finding {
+  const isWanted =
+    /(?:^|[.!?;:,\n]\s{0,3}|\b(?:write|give me|give|make|create|return|output|produce|need|want|as) (?:an? |some |me )?)valid json\b/.test(
+      request,
+    )
+  const start = output.raw.search(/[{[]/)
+  const end = Math.max(output.raw.lastIndexOf('}'), output.raw.lastIndexOf(']'))
+  if (!isWanted || start < 0 || end < start || splitFences(output.raw).blocks.length > 1) return notApplicable
+  try {
+    JSON.parse(output.raw.slice(start, end + 1))
+    return passed
+  } catch {
+    return failed('JSON was asked for and the output does not parse.')
+  }
+}
+
 export function checkJson(task: ReadTask, output: ReadText): Finding {
   const request = readRequest(task)
-  if (!requestsJson(request) || /\bjsonc\b|\bwith comments\b/.test(request)) return notApplicable
+  if (!requestsJson(request)) return checkValidJson(request, output)
+  if (/\bjsonc\b|\bwith comments\b/.test(request)) return notApplicable
   const { blocks } = splitFences(output.raw)
   const text = blocks.length === 1 ? blocks[0]!.code : output.raw
   let value: unknown
@@ -55,6 +73,9 @@ const AFTER_KEYS =
 
 /** The keys of `{"min":..,"max":..}`, of `{"a","b"}` and `{a, b}`, and of "with keys a, b and c". */
 function requestedKeys(request: string): string[] {
+  // {"keys": ["sku", "qty"], …}
+  const listed = /["'](?:keys|fields)["']\s?:\s?\[([^\]\n]{3,300})\]/i.exec(request)?.[1]
+  if (listed) return [...listed.matchAll(/["']([\w-]{1,40})["']/g)].map((match) => match[1]!).slice(0, 20)
   // Data given before the request has keys of its own.
   const shape = request.slice(Math.max(0, request.toLowerCase().lastIndexOf('json')))
   const example = [...shape.matchAll(/["'`]([A-Za-z_][\w-]{0,40})["'`]\s?:/g)].map((match) => match[1]!)
@@ -193,6 +214,7 @@ export function checkCase(task: ReadTask, output: ReadText): Finding {
   // "The customer wrote in all caps" tells of a text that is there.
   if (
     letters.length < 4 ||
+    (task.agentId.startsWith('coder') && output.raw.includes('`')) ||
     /\b(?:wrote|writes|written|sent|sends|typed|shouted|how (?:do|can|to|would|should))\b/i.test(request)
   )
     return notApplicable
@@ -203,10 +225,23 @@ export function checkCase(task: ReadTask, output: ReadText): Finding {
   )
     return /\p{Ll}/u.test(letters) ? failed('Capital letters were asked for.') : passed
   if (
-    /\b(?:all|in|only|use|using)(?: all)? lower[- ]?case\b|\blower[- ]?case(?: letters)? only\b|\bno (?:capital letters|capitals|upper[- ]?case)\b|\bin kleinbuchstaben\b|\ben minuscules\b|\ben minúsculas\b/i.test(
+    /\b(?:all|in|only|use|using)(?: all)? lower[- ]?case\b|\blower[- ]?case(?: letters)? only\b|\bno (?:capital letters|capitals|upper[- ]?case)\b|[,;] lower[- ]?case\s?(?:[,;.)\n]|$)|\bin kleinbuchstaben\b|\ben minuscules\b|\ben minúsculas\b/i.test(
       request,
     )
   )
     return /\p{Lu}/u.test(letters) ? failed('Lower case was asked for.') : passed
   return notApplicable
+}
+
+/** "No numbering", and lines with numbers in front. */
+export function checkNumbering(task: ReadTask, output: ReadText): Finding {
+  if (
+    !/\b(?:no|without|skip the) (?:line )?(?:numbering|numbers? in front)\b|\bunnumbered\b|\bohne nummerierung\b|\bsans numérotation\b|\bsin numeración\b|\bsenza numerazione\b/i.test(
+      task.request,
+    )
+  )
+    return notApplicable
+  return output.lines.filter((line) => /^\d{1,2}[.)]\s/.test(line)).length >= 2
+    ? failed('Its lines are numbered, and no numbering was wanted.')
+    : passed
 }

@@ -87,6 +87,23 @@ export function requestedLengths(request: string): Bounds[] {
     const [raw, number, unit] = match as unknown as [string, string, string]
     const value = numberIn(number)
     if (!(value > 0)) continue
+    // "Quote at most 6 words from each"
+    if (
+      /\b(?:quot\w{1,3}|cit\w{1,3}|zitier\w{0,3})\b[^.;:\n]{0,24}$/.test(
+        text.slice(Math.max(0, match.index - 40), match.index),
+      )
+    )
+      continue
+    // "Explain it and show a 10-word sample"
+    if (/^ (?:sample|example|excerpt|quotation|extract)/.test(text.slice(match.index + raw.length))) continue
+    // "In one word, and one reason"
+    if (
+      value === 1 &&
+      /^(?:,? ?(?:and|plus|\+|with|then)| (?:of|for|per|each|from))(?!\p{L})/u.test(
+        text.slice(match.index + raw.length),
+      )
+    )
+      continue
     const ahead = text.slice(Math.max(0, match.index - 30), match.index)
     const behind = text.slice(match.index + raw.length, match.index + raw.length + 24)
     const bound =
@@ -104,7 +121,7 @@ export function requestedLengths(request: string): Bounds[] {
       text,
     ) &&
     // "One word and the reason".
-    !/\bword(?: answer)?(?:\s?\+|,? (?:and|plus|with|then|followed))/.test(text)
+    !/\bword(?: answer)?(?:\s?\+|,? (?:and|plus|with|then|followed|of|for|per|each))/.test(text)
   )
     push('exactly', 1, 2, 'words', 'one word')
   return bounds

@@ -65,7 +65,9 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     const count = readCount(compound ? compound[1]! : text) ?? (ARTICLE.test(text) ? 1 : undefined)
     if (count === undefined || count < 1 || count > 50) return
     const before = request.slice(Math.max(0, start - 40), start)
-    if (/[\d.,:/$€£-]$/.test(before) && !/[,:] $/.test(before)) return
+    if (/[\d.,:/$€£–-]$/.test(before) && !/[,:] $/.test(before)) return
+    // "3–4 sentences": a range is no count.
+    if (/^ ?[–-] ?\d/.test(request.slice(start + text.length, start + text.length + 4))) return
     const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
     // "Exactly one sentence with that" is one of several.
     if (unitAfter(request, tokens, index) === 'sentences' && /^\w{1,12} with (?:that|this|it)\b/.test(after.join(' ')))
@@ -151,7 +153,9 @@ function unitAfter(
   for (let next = index + 1; next <= index + 4 && next < tokens.length; next++) {
     if (/[.,;:!?\n()]/.test(request.slice(from, tokens[next]!.start))) return undefined
     const word = tokens[next]!.text
-    const unit = UNIT_OF.get(word) ?? UNIT_OF.get(word.split('-').at(-1)!)
+    // "Flachwitze" are jokes.
+    const compound = /(?:witze|ideen|tipps|gründe|vorschläge|fragen|beispiele|sprüche)$/.exec(word)?.[0]
+    const unit = UNIT_OF.get(word) ?? UNIT_OF.get(word.split('-').at(-1)!) ?? (compound && UNIT_OF.get(compound))
     if (unit) return unit
     if (
       /^(?:about|on|for|of|from|in|with|to|that|per|at|über|für|von|pour|sur|de|sobre|per|su|months?|years?|days?|weeks?|hours?|minutes?|people|persons?|members?|euros?|dollars?|percent|usd|eur|km|kg|users?|customers?|employees?|devs?|developers?|rooms?)$/.test(
@@ -181,6 +185,15 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   if (/\b(?:last|first|final|next|missing|second|third) (?:line|sentence)\b/i.test(task.request)) return notApplicable
   if (usable.length === 0 || requestsJson(readRequest(task)) || hasCode(task, output)) return notApplicable
   if (usable.length > 1 && usable.some(({ unit }) => unit === 'items')) return notApplicable
+  // "If you only have two good ones, give two", "4 bullets for tasks and 3 for what we offer"
+  if (
+    /\bif you (?:only )?have\b|\bmay be (?:merged|combined|left out|skipped)\b|\b(?:bullets?|points?|items?|lines?) (?:for|on|about|of)\b[^.\n]{1,40}\band (?:\d{1,2}|two|three|four|five|six) (?:for|on|about|of)\b/i.test(
+      task.request,
+    )
+  )
+    return notApplicable
+  // "One reason for, one against, and a recommendation"
+  if (/\bone \p{L}{2,20}[^.;\n]{0,40}, (?:and )?one\b/iu.test(task.request)) return notApplicable
   const pair = PAIR.exec(task.request)
   if (pair) {
     const [a, b] = pair.slice(1).map((word) => readCount(word.toLowerCase())) as [
@@ -199,7 +212,11 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
     if (fault && task.mentionsLanguage && !findCountFault({ ...wanted, count: 2 * wanted.count }, output)) continue
     // "Two sources are enough" orders no two of anything, and what a comma divides is no item for sure.
     if (fault)
-      return wanted.unit === 'items' && !(wanted.isPlain && (output.lines.length >= 2 || output.raw.startsWith('#')))
+      return wanted.unit === 'items' &&
+        !(
+          (wanted.isPlain || /,? no more\b/i.test(task.request)) &&
+          (output.lines.length >= 2 || output.raw.startsWith('#'))
+        )
         ? doubt(failed(fault))
         : isWrapped(wanted, task, output)
           ? doubt(failed(fault))
@@ -263,6 +280,9 @@ function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText
   }
   if (unit === 'sentences') {
     const all = sentencesOf(prose)
+    // A remark in brackets at the end may be none of them.
+    const body = prose.replace(/(?<=[.!?]) {0,2}\([^()\n]{20,240}\)\s*$/, '')
+    if (body !== prose && fits(sentencesOf(body).length)) return undefined
     const sentences = all.filter((sentence) => wordsOf(sentence).length > 3 && !/[,:]$/.test(sentence))
     const low = sentences.filter((sentence) => /[.!?。！？…]["”’)]*$/u.test(sentence)).length
     // A question in quotation marks ends no sentence.

@@ -14,7 +14,7 @@ function wantedClauses(text: string): string[] {
   WANTS.lastIndex = 0
   for (let match = WANTS.exec(text); match && clauses.length < 6; match = WANTS.exec(text)) {
     const ahead = text.slice(Math.max(0, match.index - 24), match.index)
-    const isForbidden = /(?:\b(?:without|avoid|not|never|no|dont)|n['’]t)\b[^.,;]{0,12}$/i.test(ahead)
+    const isForbidden = /(?:\b(?:without|avoid|not|never|no|none|dont)|n['’]t)\b[^.,;]{0,12}$/i.test(ahead)
     if (!isForbidden && isOrder(match[0], ahead)) clauses.push(match[1]!)
     // The next order may stand in the same sentence.
     WANTS.lastIndex = match.index + match[0].length - match[1]!.length
@@ -26,6 +26,18 @@ function wantedClauses(text: string): string[] {
 const FOREIGN_ORDER =
   /\b(?:ignore|disregard) (?:all |any |the )?(?:previous|prior|above|earlier) (?:instructions|text)\b[^.!?\n]{0,200}/gi
 
+/** "Must mention date, time and place": the one time that the task gives. */
+function timeWanted(request: string): string[] {
+  if (!/\b(?:mention|include|state|name|contain)s?\b[^.;\n]{0,40}\btime\b(?! (?:to|for|of|off|limit))/i.test(request))
+    return []
+  const times = new Set(request.match(/(?<![\d:])(?:[01]?\d|2[0-3]):[0-5]\d(?![\d:])/g))
+  return times.size === 1 ? [...times] : []
+}
+
+/** "A tweet with the hashtag #coop" */
+const HASHTAG =
+  /\b(?:with|use|using|add|include|end with|mit|avec|con|com)(?: the| a| our| dem| le| el| il)? hashtags? (#[\p{L}\d_]{2,40})/giu
+
 /** Codes, figures and quoted words after "must mention", "include", "contain". */
 export function checkWanted(task: ReadTask, output: ReadText): Finding {
   const request = task.full.raw.slice(0, 6_000).replaceAll(FOREIGN_ORDER, ' ')
@@ -36,6 +48,8 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
   const requirements = [
     ...(code && /^(?:writer|support)/.test(task.agentId) ? [code] : []),
     ...wordsWantedBefore(request),
+    ...[...request.matchAll(HASHTAG)].map(([, tag]) => tag!),
+    ...timeWanted(request),
     ...wantedClauses(request).flatMap(requirementsOf),
   ].slice(0, 30)
   if (requirements.length === 0) return notApplicable
@@ -56,7 +70,7 @@ function requirementsOf(clause: string): string[] {
   const [order = ''] = masked.split(/[!?\n]|\.(?=\s|$)|\b(?:do not|don['’]t|without|avoid|never|but not|must not)\b/, 1)
   const part = clause.slice(0, order.length).replaceAll(LENGTH_LIMIT, ' ')
   // "The word comma": one word without quotation marks.
-  const bare = /^(?:the )?word ([\p{L}-]{3,30})(?=\s|[.,;!?]|$)/iu.exec(part.trim())?.[1]
+  const bare = /^(?:the )?word (?!(?:only|alone|itself)\b)([\p{L}-]{3,30})(?=\s|[.,;!?]|$)/iu.exec(part.trim())?.[1]
   const several =
     /^(?:the )?(?:\p{L}{3,6} )?words ((?:[\p{L}-]{3,30}, ){0,6}[\p{L}-]{3,30},? and [\p{L}-]{3,30})(?=[.,;]|$| in | at )/iu
       .exec(part.trim())?.[1]
@@ -140,7 +154,7 @@ const wordsWantedBefore = (request: string) =>
     .flatMap(([, list]) => quotedWords(list!))
 
 const LEAVE_OUT = new RegExp(
-  `\\b(?:(?:do not|don['’]t|never|must not|mustn['’]t|may not|should not|shouldn['’]t|cannot|can['’]t|not|without|avoid|(?:none|nothing|no [a-z]{3,12})(?: of (?:them|these|it))? (?:may|must|should|can|is to|are to))(?: (?:ever|please))?(?: (?:us(?:e|ing)|mention(?:ing)?|say(?:ing)?|includ(?:e|ing)|writ(?:e|ing)|contain(?:ing)?))?|avoid(?:ing)?|leav(?:e|ing) out|omit|free (?:of|from)|no (?:use|mention) of|no|ohne|vermeide|sans(?: utiliser)?|évite|sin(?: usar)?|evita|senza(?: usare)?)(?: (?:any|all|either|both) of)?(?: (?:the|these|any|following|das|die|les?|las?|la|le)){0,2}(?<noun> (?:words?|terms?|phrases?|expressions?|names?|wort|wörter|mots?|palabras?|parol[ae]))?(?: (?:like|such as))?:? {0,2}(${QUOTED_LIST})`,
+  `\\b(?:(?:do not|don['’]?t|never|must not|mustn['’]t|may not|should not|shouldn['’]t|cannot|can['’]t|not|without|avoid|(?:none|nothing|no [a-z]{3,12})(?: of (?:them|these|it))? (?:may|must|should|can|is to|are to))(?: (?:ever|please))?(?: (?:us(?:e|ing)|mention(?:ing)?|say(?:ing)?|includ(?:e|ing)|writ(?:e|ing)|contain(?:ing)?))?|avoid(?:ing)?|leav(?:e|ing) out|omit|free (?:of|from)|no (?:use|mention) of|no|ohne|vermeide|sans(?: utiliser)?|évite|sin(?: usar)?|evita|senza(?: usare)?)(?: (?:any|all|either|both) of)?(?: (?:the|these|any|following|das|die|les?|las?|la|le)){0,2}(?<noun> (?:words?|terms?|phrases?|expressions?|names?|wort|wörter|mots?|palabras?|parol[ae]))?(?: (?:like|such as))?:? {0,2}(${QUOTED_LIST})`,
   'gi',
 )
 
@@ -181,9 +195,14 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
         `It uses ${clip(text, 30)}, which the task forbids.`,
       )
   }
+  // "Don't bring up the rival bid" keeps to it.
+  const told = output.raw.replaceAll(
+    /\b(?:don['’]?t|do not|never|avoid|without) (?:bring\w{0,3} up|mention\w{0,3}|rais\w{1,3}|tell\w{0,3})\b[^.!?\n]{0,60}/gi,
+    ' ',
+  )
   for (const word of forbiddenWords(request))
     forbid(
-      new RegExp(`(?<![\\p{L}\\d])${singularOf(word)}(?:s|es)?(?![\\p{L}\\d])`, 'iu').test(output.raw),
+      new RegExp(`(?<![\\p{L}\\d])${singularOf(word)}(?:s|es)?(?![\\p{L}\\d])`, 'iu').test(told),
       `It uses ${clip(word, 30)}, which the task forbids.`,
     )
   const letter =
@@ -212,7 +231,9 @@ export function checkAcrostic(task: ReadTask, output: ReadText): Finding {
       task.request,
     )?.[1]
   const lines = output.lines.map((line) => line.replace(/^[^\p{L}]+/u, '')).filter(Boolean)
-  if (!word || /^(?:the|word|name|a|my|funny)$/i.test(word) || lines.length < 2) return notApplicable
+  if (!word || /^(?:the|word|name|a|my|funny)$/i.test(word) || lines.length === 0) return notApplicable
+  // In one line with slashes or commas it may be an acrostic too.
+  if (lines.length < 2 && (output.words.length < 15 || /[/|–—-]\s/.test(output.raw))) return notApplicable
   const initials = lines.map((line) => line[0]!.toLowerCase()).join('')
   return initials.includes(word.toLowerCase()) ? passed : failed('Its lines do not begin with the letters of the word.')
 }
@@ -228,7 +249,7 @@ const singularOf = (word: string) =>
   /(?:[sx]|ch|sh)es$/i.test(word) ? word.slice(0, -2) : /[^su]s$/i.test(word) ? word.slice(0, -1) : word
 
 const FORBIDS =
-  /\b(?:(?:do not|don['’]t|never|must not|mustn['’]t|may not|should not|shouldn['’]t|none (?:of them )?may|nobody may) (?:mention|(?:use|say|contain|include|write) the words?|contain any|include any)|without (?:mentioning|(?:using|saying) the words?|the words?)|avoid(?:ing)? (?:mentioning|(?:using )?the words?)|leav(?:e|ing) out the words?|omit the words?|free of the words?|no mention of|(?:banned|forbidden|taboo) words?|ohne (?:das wort|die wörter)|sans (?:utiliser )?les? mots?|sin (?:usar |mencionar )?las? palabras?|senza (?:usare )?(?:la parola|le parole))[: ]{1,2}([^.;:!?\n"“'‘(]{3,80})/gi
+  /\b(?:(?:do not|don['’]?t|never|must not|mustn['’]t|may not|should not|shouldn['’]t|none (?:of them )?may|nobody may) (?:mention|(?:use|say|contain|include|write) the words?|contain any|include any)|without (?:mentioning|(?:using|saying) the words?|the words?)|avoid(?:ing)? (?:mentioning|(?:using )?the words?)|leav(?:e|ing) out the words?|omit the words?|free of the words?|no mention of|(?:banned|forbidden|taboo) words?|ohne (?:das wort|die wörter)|sans (?:utiliser )?les? mots?|sin (?:usar |mencionar )?las? palabras?|senza (?:usare )?(?:la parola|le parole))[: ]{1,2}([^.;:!?\n"“'‘(]{3,80})/gi
 
 /** "Do not mention milk or mice": words without quotation marks, one or two for each thing. */
 function forbiddenWords(request: string): string[] {

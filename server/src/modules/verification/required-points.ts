@@ -210,6 +210,8 @@ function isCovered(point: string, task: ReadTask, output: ReadText): boolean {
   const figures = readNumbers(point)
   const written = readNumbers(output.raw, { words: true })
   const isShown = (value: number) => written.some((number) => standsFor(number, value))
+  // "Mention the factor": any figure may be one.
+  if (/^(?:the |by what |which )?(?:factor|ratio|percentage)s?$/i.test(point.trim())) return written.length > 0
   if (figures.length > 0) return figures.some(({ values: [value] }) => isShown(value!))
   const all = wordsOf(point.replaceAll(/["“”]/g, '')).filter((word) => word.length >= 4 && !KINDS.has(word))
   // "Coats must be left": the commonest words are in any text.

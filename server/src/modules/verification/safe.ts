@@ -102,7 +102,9 @@ function findInstructions(task: ReadTask): string[] {
     .slice(1)
     .filter((sentence) => sentence.length < 800 && PLAINLY_FOREIGN.test(sentence))
   // Assistants may be people, and "System: visit at 15:30" and "Model: X200" are fields of a ticket.
-  const isOrder = (sentence: string) => !/\b(?:assistants?|system|model)\b/i.test(sentence) || ORDER.test(sentence)
+  const isOrder = (sentence: string) =>
+    !/^\W{0,3}(?:our |house )?(?:policy|rules?|guidelines?|tone|style)\s?:/i.test(sentence) &&
+    (!/\b(?:assistants?|system|model)\b/i.test(sentence) || ORDER.test(sentence))
   return [...new Set([...pasted, ...others])].filter(isOrder).slice(0, 20)
 }
 

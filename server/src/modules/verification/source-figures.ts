@@ -28,6 +28,23 @@ export function checkSwappedDigits(task: ReadTask, output: ReadText, source: str
   return swapped ? failed(`${clip(swapped.text, 20)} has the digits of the text given in another order.`) : passed
 }
 
+const CLOCK = /(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])/g
+/** Words of a task whose times are moved or compared. */
+const MOVES_TIMES =
+  /\b(?:hours?|minutes?|mins?|later|earlier|before|after|between|from|convert|zone|utc|gmt|c?est|[ep]st|duration|how long|delay\w{0,3}|late|moved?|postpone\w?|instead|stunden?|minuten|später|früher|vor|nach|ab)\b/i
+
+/** "Collect by 16:00" where the only time given is 18:00. */
+export function checkOnlyTime(task: ReadTask, output: ReadText): Finding {
+  const timesIn = (text: string) => [
+    ...new Set([...text.matchAll(CLOCK)].map(([, hour, minute]) => `${Number(hour) % 12}:${minute}`)),
+  ]
+  const given = timesIn([task.full.raw, ...task.context].join('\n'))
+  if (!/^(?:writer|support)/.test(task.agentId) || given.length !== 1 || MOVES_TIMES.test(task.full.raw))
+    return notApplicable
+  const written = timesIn(output.raw)
+  return written.length === 1 && written[0] !== given[0] ? failed('Its time is not the one given.') : passed
+}
+
 /** A sum, a difference or a product of two other figures. */
 const isDerived = (number: TextNumber, given: readonly TextNumber[]) => {
   const values = given.slice(0, 40).flatMap(({ values: [value] }) => value!)
@@ -58,6 +75,13 @@ const measuresOf = (text: string): Measure[] =>
 /** The text gives one span of time or one percentage, and the answer gives another one instead of it. */
 export function checkOnlyFigure(task: ReadTask, output: ReadText, source: string): Finding {
   if (!/^(?:writer|support)/.test(task.agentId) || task.is.creative || task.code) return notApplicable
+  // "It came yesterday" and seven days leave six.
+  if (
+    /\b(?:yesterday|today|ago|since|last (?:week|month|monday|tuesday|wednesday|thursday|friday)|gestern|heute|vor \w{1,10} tagen|hier|aujourd'hui|ayer|hoy|ieri|oggi)\b/i.test(
+      source,
+    )
+  )
+    return notApplicable
   const given = measuresOf(source)
   if (given.length === 0) return notApplicable
   const { prose } = splitFences(output.raw)

@@ -75,8 +75,10 @@ function withoutRestated(answer: Answer, datasets: readonly (readonly number[])[
       numbers[start + length]!.values.includes(data[from + length]!)
     )
       length++
-    if (length >= 3) for (let i = start; i < start + length; i++) isRestated[i] = true
-    if (length >= 3) start += length - 1
+    // "52, 48 to 61" of five figures are the median and the range.
+    const isList = length >= Math.max(3, Math.ceil(0.8 * data.length))
+    if (isList) for (let i = start; i < start + length; i++) isRestated[i] = true
+    if (isList) start += length - 1
   }
   return { text: answer.text, numbers: numbers.filter((_, index) => !isRestated[index]) }
 }
@@ -88,6 +90,9 @@ const LISTED =
 /** "Avg sales 210" is a figure given, not a question. */
 const LABELLED =
   /\b(?:avg|average|mean|total|sum|max|min|median|toplam|insgesamt|totale|razem|celkem|totaal)\.? (?!(?:of|for|from|these|this|the|all|in|de|von|di|des)\b)(?:\p{L}{1,14} ){0,2}[:=]?\s?[$€£]?\d/giu
+
+/** "(1,460 euro in total)" is one, too. */
+const GIVEN_TOTAL = /\d[\d.,]{0,12}(?: \p{L}{1,10})? in (?:total|all)\b/giu
 
 /** "120 kg at 2.40 and 80 kg at 3.10": the figures are not of one kind. */
 const WEIGHTED =
@@ -156,7 +161,9 @@ const addsUp = ({ numbers }: Answer) =>
 
 export function checkStatistics(task: ReadTask, answer: Answer): Finding {
   const isJsonTask = /^\s{0,8}[{[]/.test(task.full.raw)
-  const request = withoutRounding(isJsonTask ? task.full.raw : task.request).replaceAll(LABELLED, ' ')
+  const request = withoutRounding(isJsonTask ? task.full.raw : task.request)
+    .replaceAll(LABELLED, ' ')
+    .replaceAll(GIVEN_TOTAL, ' ')
   const statistics = STATISTICS.filter(
     ([, pattern]) =>
       pattern.test(request) || (pattern === STATISTICS[0]![1] && /\bgive the total\b/i.test(task.full.raw)),

@@ -1,4 +1,4 @@
-import { answerFeatures } from './answer-features.ts'
+import { type AnswerFeatures, answerFeatures } from './answer-features.ts'
 import { hasSubject, scoreOtherSubject } from './answer-model.ts'
 import { countFacts } from './facts-used.ts'
 import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
@@ -10,27 +10,35 @@ import { PRONOUN } from './topic-features.ts'
 
 /** Forms that may leave their subject unnamed. */
 const OPEN_FORM =
-  /\b(?:titles?|slogans?|taglines?|names?|stor(?:y|ies)|outline|headlines?|captions?|bio|haikus?|poems?|verses?|lines?|exaggerate|riddles?|metaphors?)\b/i
+  /\b(?:titles?|slogans?|taglines?|names?|stor(?:y|ies)|outline|headlines?|captions?|cliffhangers?|bio|haikus?|poems?|verses?|lines?|exaggerate|riddles?|metaphors?)\b/i
 
 const REWORDED =
-  /\b(?:rewrite|rephrase|reword|paraphrase|simplify|in (?:other|plain|simple|easy) (?:words|language|english)|year-old|understands|umformulieren|umschreiben|einfacher sprache|reformule[rz]?|reescrib\w{1,4}|riscriv\w{1,3}|herschrijf)\b/i
+  /\b(?:rewrite|rephrase|reword|paraphrase|simplify|in (?:other|plain|simple|easy) (?:words|language|english)|year[- ]?olds?|understands|umformulieren|umschreiben|einfacher sprache|reformule[rz]?|reescrib\w{1,4}|riscriv\w{1,3}|herschrijf)\b/i
 
 /** An indented key: settings are code too. */
-const YAML_LINE = /^ {1,20}(?:- )?[\w.-]{1,40}:(?:\s|$)/m
+const YAML_LINE = /^ {1,20}(?:- )?[\w.-]{1,40}:(?:\s|$)|^[A-Z][A-Z\d_]{2,40}=/m
+
+/** Ends as a sentence, and has no option of a command. */
+const SENTENCE = /^(?!.*\s--?\p{L}).*\p{L}[.!]$/su
 
 const ASKS = /\?|\b(?:explain|what|how|why)\b/i
 
-/** The scores of the model over which an output counts as being about something else; less where nothing at all is shared. */
-const OTHER_SUBJECT = 1.6
-const OTHER_SUBJECT_FAR = 1.4
+/** The score of the model over which an output may be about something else, and the one over which it is. */
+const MAYBE_OTHER = 1.4
+const OTHER = 1.6
+/** Task and output share nothing, and their words are as far apart as those of any two texts. */
+const OTHER_IF_FAR = 1.1
+const FAR = 0.1
+/** What is near in meaning says the same in other words; where a language has no vectors, that cannot be told. */
+const OTHER_THOUGH_NEAR = 2.8
+const OTHER_IF_UNKNOWN = 2.2
+const NEAR = 0.35
+const OTHER_THOUGH_SPOKEN = 3
 /** "They …" and "Yes, …" go on from a question without its words. */
-const OTHER_SUBJECT_GOES_ON = 3
-const FAR = 0.46
-/** How far over its threshold a score decides. */
-const MARGIN = 0.5
-/** The same where the output keeps the form that was asked for, or the words of its language have no vectors. */
-const MARGIN_IN_FORM = 1
-const MARGIN_IN_LIST = 1.5
+const OTHER_THOUGH_IT_GOES_ON = 3
+/** The output keeps the form that was asked for, as lines or as a list. */
+const OTHER_IN_FORM = 2.4
+const OTHER_IN_LIST = 3.1
 /** A shorter answer may share nothing with its question. */
 const LEAST_WORDS = 15
 
@@ -41,39 +49,28 @@ const LEAST_WORDS = 15
 export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (task.isVague) return checkGreeting(task, output)
   if (isOtherOccasion(task, output)) return failed('It is of another kind than was asked for.')
-  if (!hasSubject(task, output)) return notApplicable
   const features = answerFeatures(task, output)
+  if (!hasSubject(task, output)) return isOfNothing(task, output, features) ? OTHER_SUBJECT : notApplicable
   if (
     features.code_missing === 1 &&
-    output.words.length >= 15 &&
+    (output.words.length >= 15 || (output.words.length >= 10 && SENTENCE.test(output.raw.trimEnd()))) &&
     !output.raw.includes('`') &&
     !YAML_LINE.test(output.raw)
   )
     return failed('Code was asked for and there is none.')
   const isOpen = task.is.creative || OPEN_FORM.test(task.request) || task.agentId.startsWith('comedian')
   const isUnrelated = features.shared_count === 0 && features.numbers_used === 0 && features.names_used === 0
-  const isFarInMeaning =
-    isUnrelated && features.english === 1 && !task.code && features.near_means! < FAR && features.near_output! < FAR
-  const goesOn = ASKS.test(task.request) && (PRONOUN.test(output.raw.trimStart()) || isShortReply(output))
-  const threshold = goesOn ? OTHER_SUBJECT_GOES_ON : isFarInMeaning && !isOpen ? OTHER_SUBJECT_FAR : OTHER_SUBJECT
-  // A joke, a title or a poem may be about anything as long as somebody speaks in it, or it has the lines of its form.
-  const mayBeAnything = isOpen && (features.impersonal === 0 || features.lists === 1 || output.lines.length >= 3)
-  const score = mayBeAnything ? 0 : scoreOtherSubject(task, output)
-  const fault = failed('It is about something else, or of another kind than was asked for.')
+  const score = scoreOtherSubject(task, output)
+  const fault = OTHER_SUBJECT
   // Who writes about the matter in general names it; who says the same in other words may not.
   if (score > 0 && !isOpen && features.shared_count! > 0 && usesNoFact(task, output)) return fault
   if (isAdviceOnForm(task, output)) return failed('It says how such a text is written instead of being one.')
-  if (!mayBeAnything && score > threshold) {
-    const isListed = output.lines.every((line) => /^(?:[-*•]|\d{1,2}[.)])\s/.test(line))
-    const isParaphrase = (features.shared_count === 0 || isListed) && keepsForm(task, output)
-    const inForm = isListed ? MARGIN_IN_LIST : MARGIN_IN_FORM
-    const margin = isParaphrase ? inForm : features.english === 0 ? MARGIN_IN_FORM : MARGIN
-    const isSure = score > threshold + margin && output.words.length >= LEAST_WORDS
+  const least = leastScore(task, output, features, { isUnrelated, isOpen })
+  if (score > Math.min(MAYBE_OTHER, least)) {
     // A work that the task names and does not give is retold in other words, as is a text to be reworded.
     const isRetold = (task.is.summary && task.material === '') || REWORDED.test(task.request)
-    return isSure && !isOpen && !isRetold && !sharesAcronym(task, output) && !hasOwnLabels(task, output)
-      ? fault
-      : doubt(fault)
+    const isSure = score > least && output.words.length >= LEAST_WORDS
+    return isSure && !isRetold && !sharesAcronym(task, output) && !hasOwnLabels(task, output) ? fault : doubt(fault)
   }
   if (!isUnrelated || features.lists === 1 || task.code || output.raw.includes('`'))
     return features.shared_count! > 0 ? passed : notApplicable
@@ -89,6 +86,38 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
     (features.numbers_unused === 1 || features.names_unused === 1) &&
     features.subject_words! >= 5
   return isFar ? doubt(failed('It is about another subject.')) : notApplicable
+}
+
+const OTHER_SUBJECT = failed('It is about something else, or of another kind than was asked for.')
+
+/** Material may be missing, but what came speaks of nothing that the task does. */
+const isOfNothing = (task: ReadTask, output: ReadText, features: AnswerFeatures) =>
+  task.lacksMaterial &&
+  !task.targetLanguage &&
+  !task.is.translation &&
+  output.words.length >= LEAST_WORDS &&
+  features.english === 1 &&
+  features.shared_count === 0 &&
+  features.near_means! < 0.2 &&
+  scoreOtherSubject(task, output) > 2
+
+/** The score from which on an output is about something else: an answer may leave out words that its question or its form give. */
+function leastScore(
+  task: ReadTask,
+  output: ReadText,
+  features: AnswerFeatures,
+  { isUnrelated, isOpen }: { isUnrelated: boolean; isOpen: boolean },
+): number {
+  const goesOn = ASKS.test(task.request) && (PRONOUN.test(output.raw.trimStart()) || isShortReply(output))
+  if (goesOn) return OTHER_THOUGH_IT_GOES_ON
+  const isListed = output.lines.every((line) => /^(?:[-*•]|\d{1,2}[.)])\s/.test(line))
+  const isInForm = (features.shared_count === 0 || isListed) && keepsForm(task, output)
+  const isFar = isUnrelated && features.near_means! < FAR
+  const ifKnown = features.near_means! >= NEAR ? OTHER_THOUGH_NEAR : isFar ? OTHER_IF_FAR : OTHER
+  // A joke may be about anything as long as somebody speaks in it.
+  const isSpoken = isOpen && features.impersonal === 0
+  const least = features.english === 0 ? OTHER_IF_UNKNOWN : isSpoken ? OTHER_THOUGH_SPOKEN : ifKnown
+  return !isInForm ? least : Math.max(least, isListed ? OTHER_IN_LIST : OTHER_IN_FORM)
 }
 
 /** "What does HS code mean?" */

@@ -41,7 +41,7 @@ const KINDS = {
   questions:
     /\b(?:questions?|quiz|interview|survey|faqs?|fragen|frage|preguntas?|domande|perguntas?|vragen|riddles?|knock[- ]knock|what to ask|ask)\b/i,
   template:
-    /\b(?:template|placeholders?|boilerplate|mail[- ]merge|fill-in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold (?:an?|the|for|of|code)|form letter|mad libs?|cloze|(?:with|leave|fill\w{0,3}(?: in)?) (?:the |an? |\d )?(?:\w{1,12} )?(?:gaps?|blanks?)|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
+    /\{\{[^{}\n]{1,40}\}\}|\b(?:variables? in|merge (?:fields?|tags?)|template|placeholders?|boilerplate|mail[- ]merge|fill-in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold (?:an?|the|for|of|code)|form letter|mad[- ]libs?|cloze|(?:with|leave|fill\w{0,3}(?: in)?) (?:the |an? |\d )?(?:\w{1,12} )?(?:gaps?|blanks?)|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
   creative:
     /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|novel|opening (?:line|scene)|dialogue|monologue|screenplay|card|condolences?|wishes|congratulat\w{1,6})\b/i,
   fix: /\bmake (?:it|this|that|the \w{1,20}) (?:safe|secure|work)\b|\b(?:close|free|release) .{1,40} even\b|\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
@@ -67,6 +67,7 @@ export function readTask(agentId: string, task: string, context: readonly string
     targetLanguageOf(requestWords, is.translation) ??
     ownLanguageNamed(request) ??
     languageOfCustomer(request, material) ??
+    languageAtEnd(request) ??
     (is.translation && stems.length === 1 ? stems[0] : undefined)
   // "A 500, E 300": letters that name something are no words, nor are "%s" and "\\n".
   const withoutLabels = (text: string) => wordsOf(text.replace(/\b[A-Z](?=[ :=]{1,2}\d)|%[a-z]|\\[a-z]/g, ' '))
@@ -185,16 +186,26 @@ const speaksOfLanguage = (words: readonly string[]) =>
     (word, index) =>
       languageNamed(word) !== undefined &&
       [-3, -2, -1, 1, 2].some((offset) => OF_LANGUAGE.has(words[index + offset] ?? '')),
-  ) || /\b(?:original language|any language|other languages?|bilingual|multilingual)\b/.test(words.join(' '))
+  ) ||
+  /\b(?:original language|any language|other languages?|bilingual|multilingual|bilingue|bilingüe|zweisprachig\w{0,2}|tweetalig\w?)\b/.test(
+    words.join(' '),
+  )
 
 const OWN_LANGUAGE =
   /\b(?:customer|client|guest|user|sender|writer|visitor|reader|patient|their|his|her|same|original)(?:'s|’s|s')? (?:own )?language\b|\bsprache des (?:kunden|gastes|absenders)|\blangue (?:du client|de l'expéditeur)|\bidioma del (?:cliente|remitente)|\blingua del cliente/i
+
+/** "Invitation with lines for name and date. German." */
+const languageAtEnd = (request: string) =>
+  languageNamed(/[.;!]\s{1,3}(\p{L}{4,12})[.!]?\s*$/u.exec(request.slice(-40))?.[1]?.toLowerCase() ?? '')
 
 /** "Answer in the customer's language": that of the text given. */
 function languageOfCustomer(request: string, material: string): string | undefined {
   if (!OWN_LANGUAGE.test(request)) return undefined
   const language = detectLanguage(wordsOf(material))
-  return language?.isSure ? language.language : undefined
+  if (language?.isSure) return language.language
+  // "Customer (writes in Spanish): …"
+  const named = new Set(wordsOf(request).map(languageNamed).filter(Boolean))
+  return named.size === 1 ? [...named][0] : undefined
 }
 
 const ARTICLES = new Set('het the il lo das la el'.split(' '))
@@ -234,7 +245,14 @@ function targetLanguageOf(words: readonly string[], isTranslation: boolean): str
     }
     const next = words[index + 1] ?? ''
     // "Write the German version of this notice", "a short product note in Brazilian Portuguese"
-    const isVersion = /^(?:version|translation)$/.test(next) && words.slice(0, index).some((word) => ORDERS.has(word))
+    const isVersion =
+      (/^(?:version|translation)$/.test(next) && words.slice(0, index).some((word) => ORDERS.has(word))) ||
+      // "Summarise in one English sentence"
+      (/^(?:sentences?|summary|paragraph)$/.test(next) &&
+        /^(?:an?|one|two|three|short|single)$/.test(words[index - 1] ?? ''))
+    // "in English and French" wants both.
+    const other = languageNamed(words[index + 2] ?? '')
+    if (other && /^(?:and|und|et|y|e|en)$/.test(next) && TO_LANGUAGE.has(before)) targets.add(other)
     if (isVersion || TO_LANGUAGE.has(VARIANTS.has(before) ? (words[index - 2] ?? '') : '')) targets.add(language)
     // "when does it run? german please"
     if (index > 0 && /^(?:please|bitte|pls)$/.test(next) && index + 2 >= words.length) targets.add(language)

@@ -63,7 +63,7 @@ function checkTextOperation(task: ReadTask, output: ReadText): Finding {
       .map((item) => item.trim().replace(/[.?!]$/, ''))
       .filter(Boolean)
     const isNumeric = items.every((item) => /^-?\d+(?:\.\d+)?$/.test(item))
-    if (/\bduplicat\w{1,5}\b|\bunique\b|\bdoubles\b|\b(?:sur|last |family )names?\b/i.test(request))
+    if (/\bduplicat\w{1,5}\b|\bunique\b|\bdoubles\b|\b(?:sur|last |family |nach)names?n?\b/i.test(request))
       return notApplicable
     const times = items.map(minutesOf)
     if (items.length >= 3 && times.every((time) => time !== undefined)) return checkTimes(request, times, output)
