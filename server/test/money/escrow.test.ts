@@ -135,8 +135,12 @@ describe('the ledger', () => {
     const ofWallet = await pages(`&account=${account}`)
     expect(ofWallet.map((entry) => entry.balance_after)).toEqual(['80000', '85000', '90000', '95000', '100000'])
     expect(ofWallet.map((entry) => entry.direction)).toEqual(['debit', 'debit', 'debit', 'debit', 'credit'])
+    // A page reads its balances from the newest entry back, those behind a cursor from the oldest one on.
+    const inOnePage = async () => (await world.get('/api/ledger?limit=100', tenant.headers)).body.entries
+    expect(await inOnePage()).toEqual(before)
     await world.service.sequencer.runOnce()
     expect(await pages('')).toEqual(before)
+    expect(await inOnePage()).toEqual(before)
     const { body } = await world.get('/api/ledger', tenant.headers)
     expect(body.accounts).toContainEqual({ account, type: 'liability', asset: 'USDC', balance: '80000' })
     expect(body.accounts).toContainEqual({

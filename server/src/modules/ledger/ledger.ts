@@ -59,7 +59,11 @@ export function createLedger({ db, ids }: LedgerDeps) {
           const accountRows = await readAccounts(tx, caller.tenantId)
           const wallets = await readWalletFigures(tx, caller.tenantId)
           const { rows: pageRows, ...paging } = toPage(rows, limit, entryId)
-          const balances = await balancesAfter(tx, caller.tenantId, pageRows, query.ref === undefined)
+          const isGapless = query.ref === undefined
+          const balances =
+            isGapless && before === undefined
+              ? balancesFromNewest(pageRows, accountRows)
+              : await balancesAfter(tx, caller.tenantId, pageRows, isGapless)
           const entries = pageRows.map((row, index) => toEntryRecord(row, balances[index]!))
           return {
             entries,
@@ -96,13 +100,27 @@ function readEntryId(id: string): Position {
 
 const notAnEntry = () => invalid('The cursor is not the id of an entry.')
 
+const accountOf = ({ account, asset }: Pick<EntryRow, 'account' | 'asset'>) => `${asset} ${account}`
+
+/** Pending and voided entries do not change the balance. */
+const movedMicro = (row: EntryRow) => (row.status === 'posted' ? row.amount_micro : 0n)
+
+/** On the first page the newest entry of an account leaves its present balance, and the others follow by going back. */
+function balancesFromNewest(rows: readonly EntryRow[], accountRows: readonly AccountRow[]): bigint[] {
+  const balances = new Map(accountRows.map((row) => [accountOf(row), row.balance_micro]))
+  return rows.map((row) => {
+    const balance = balances.get(accountOf(row)) ?? 0n
+    balances.set(accountOf(row), balance - movedMicro(row))
+    return balance
+  })
+}
+
 /**
  * A page without gaps holds every entry of its accounts between its first and its last. Then only the balance after the
  * oldest entry of each account is read, and the others follow by adding up.
  */
 async function balancesAfter(tx: Tx, tenantId: string, rows: readonly EntryRow[], gapless: boolean): Promise<bigint[]> {
   if (!gapless) return readBalancesAt(tx, tenantId, rows)
-  const accountOf = ({ account, asset }: EntryRow) => `${asset} ${account}`
   const oldest = [...new Map(rows.map((row) => [accountOf(row), row])).values()]
   const oldestBalances = await readBalancesAt(tx, tenantId, oldest)
   const balances = new Map(oldest.map((row, index) => [accountOf(row), oldestBalances[index]!]))
@@ -111,9 +129,7 @@ async function balancesAfter(tx: Tx, tenantId: string, rows: readonly EntryRow[]
     const account = accountOf(row)
     const first = !visitedAccounts.has(account)
     visitedAccounts.add(account)
-    // Pending and voided entries do not change the balance.
-    const movedMicro = first || row.status !== 'posted' ? 0n : row.amount_micro
-    const balance = balances.get(account)! + movedMicro
+    const balance = balances.get(account)! + (first ? 0n : movedMicro(row))
     balances.set(account, balance)
     return balance
   })
