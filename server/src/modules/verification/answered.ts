@@ -85,9 +85,12 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
   // A letter that was asked for may decline something in the name of its sender.
   const isGreeting = GREETING.test(head) && /^(?:writer|support)/.test(task.agentId)
   const isLetter = isGreeting && (sentences.length > 2 || DECLINED.test(task.full.raw))
-  const isAboutBots =
-    task.agentId.startsWith('comedian') && /\b(?:chat)?bots?\b|\bai\b|\bassistants?\b/i.test(task.full.raw)
-  if (isAboutBots) return passed
+  // A joke about bots may let one refuse: it speaks in quotation marks or has a label.
+  const isOfBot =
+    task.agentId.startsWith('comedian') &&
+    /\b(?:chat)?bots?\b|\bai\b|\bassistants?\b/i.test(task.full.raw) &&
+    /["“„«]|(?:^|\n)\W{0,3}\p{L}{2,12}:\s/u.test(head)
+  if (isOfBot) return passed
   if (isShort && AS_ASSISTANT.test(head) && (CANNOT.test(head) || IMPERSONAL.test(head)))
     return failed('It speaks of being a model and declines the task.')
   const asksWho = /\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human)\b/i.test(task.full.raw)
@@ -101,8 +104,9 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
     (isOpenForm && output.words.length <= 12) ||
     (isLetter && DECLINED.test(task.full.raw)) ||
     (isGreeting && PROMISES.test(task.full.raw))
-  // A policy may want something declined.
-  const isByPolicy = task.agentId.startsWith('support') && FORBIDS.test(task.full.raw)
+  // A policy may want something declined; who does so names it.
+  const isByPolicy =
+    task.agentId.startsWith('support') && FORBIDS.test(task.full.raw) && answerFeatures(task, output).shared_count! > 0
   const threshold = mayDecline
     ? Number.POSITIVE_INFINITY
     : isGreeting || isByPolicy

@@ -46,6 +46,7 @@ const WRITES =
 const RULE_LINE =
   /(?:^|[.!?'"’”] )(?:our |house )?(?:policy|rules?|guidelines?|style|tone|knowledge)\s?:[^.!?\n]{0,200}$/i
 
+const ITALIAN = /\b(?:il|lo|del|della|dei|delle|alle|al|per|con|che|una?|di)\b/gi
 const ITALIAN_TO =
   /^(?:ai|ia|ki) (?!(?:models?|agents?|assistants?|systems?|bots?|tools?|engines?|reviewers?|graders?|readers?|scrapers?|crawlers?|must|should|please|always|reading|processing|summari[sz]\w{1,5}|translat\w{1,5})\b)\p{Ll}/u
 
@@ -57,7 +58,7 @@ function addressesIn(text: string, isTask: boolean, isJudged: boolean): { start:
     // At the start of a task it is the caller who speaks.
     if (!match || (isTask && (match.index < 3 || WRITES.test(text.slice(0, match.index).slice(-80))))) return []
     // "ai volontari della maratona:" is Italian.
-    if (ITALIAN_TO.test(match[0])) return []
+    if (ITALIAN_TO.test(match[0]) && (text.match(ITALIAN)?.length ?? 0) >= 2) return []
     // "The tool must list 50 rows" is a requirement.
     if (/^\W{0,3}the (?:\p{L}{2,14} ){1,3}(?:must|should|shall)$/iu.test(match[0])) return []
     // In a rule of the task the caller speaks.

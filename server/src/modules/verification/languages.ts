@@ -207,7 +207,7 @@ const IN_OWN_LANGUAGE: readonly (readonly [string, RegExp])[] = [
 
 export const ownLanguageNamed = (text: string): string | undefined =>
   // "In Chinese, and then the English translation" wants both.
-  /[\u0080-\uffff]|po polsku|suomeksi|magyarul/i.test(text) && !/英文|英语|英語/.test(text)
+  /[\u0080-\uffff]|po polsku|suomeksi|magyarul/i.test(text) && !(/中文/.test(text) && /英文|英语|英語/.test(text))
     ? IN_OWN_LANGUAGE.find(([, pattern]) => pattern.test(text))?.[0]
     : undefined
 

@@ -125,7 +125,7 @@ const OF_BEFORE =
   /^\W{1,6}(?:the |your |keep (?:the |your )?)?(?:rest|remainder|existing|remaining|other|previous|same|original|bestehende\w?|restliche\w?|übrige\w?)\b/i
 
 /** Values to be replaced are what was asked for. */
-const WANTS_DUMMIES = /\.env\b|\b(?:no real|dummy|sample|fake|example) (?:values?|data|keys?|config\w{0,8}|file)\b/i
+const WANTS_DUMMIES = /\.env\.(?:example|sample|template|dist)\b|\b(?:no real|dummy|fake) values?\b/i
 
 function findCodePlaceholder(code: string, task: ReadTask): string | undefined {
   if (WANTS_DUMMIES.test(task.full.raw)) return undefined

@@ -187,7 +187,7 @@ export function checkCount(task: ReadTask, output: ReadText): Finding {
   if (usable.length > 1 && usable.some(({ unit }) => unit === 'items')) return notApplicable
   // "If you only have two good ones, give two", "4 bullets for tasks and 3 for what we offer"
   if (
-    /\bif you (?:only )?have\b|\bmay be (?:merged|combined|left out|skipped)\b|\b(?:bullets?|points?|items?|lines?) (?:for|on|about|of)\b[^.\n]{1,40}\band (?:\d{1,2}|two|three|four|five|six) (?:for|on|about|of)\b/i.test(
+    /\bif you (?:only )?have (?:only )?(?:one|two|three|four|fewer|less|not enough)\b|\bmay be (?:merged|combined|left out|skipped)\b|\b(?:bullets?|points?|items?|lines?) (?:for|on|about|of)\b[^.\n]{1,40}\band (?:\d{1,2}|two|three|four|five|six) (?:for|on|about|of)\b/i.test(
       task.request,
     )
   )

@@ -41,7 +41,7 @@ const KINDS = {
   questions:
     /\b(?:questions?|quiz|interview|survey|faqs?|fragen|frage|preguntas?|domande|perguntas?|vragen|riddles?|knock[- ]knock|what to ask|ask)\b/i,
   template:
-    /\{\{[^{}\n]{1,40}\}\}|\b(?:variables? in|merge (?:fields?|tags?)|template|placeholders?|boilerplate|mail[- ]merge|fill-in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold (?:an?|the|for|of|code)|form letter|mad[- ]libs?|cloze|(?:with|leave|fill\w{0,3}(?: in)?) (?:the |an? |\d )?(?:\w{1,12} )?(?:gaps?|blanks?)|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
+    /\bvariables? in (?:\{|double|curly|square|brackets)|\b(?:merge (?:fields?|tags?)|template|placeholders?|boilerplate|mail[- ]merge|fill-in|vorlage|platzhalter|modèle|plantilla|modello|skeleton|stub|scaffold (?:an?|the|for|of|code)|form letter|mad[- ]libs?|cloze|(?:with|leave|fill\w{0,3}(?: in)?) (?:the |an? |\d )?(?:\w{1,12} )?(?:gaps?|blanks?)|leave .{1,30} (?:open|blank|empty)|to be filled|lücke\w{0,3})\b/i,
   creative:
     /\b(?:jokes?|puns?|roast|limericks?|haikus?|poems?|verses?|rhymes?|taglines?|slogans?|stor(?:y|ies)|one-liners?|lyrics|song|witze?|gedichte?|blagues?|poèmes?|chistes?|poemas?|barzellett\w|poesia|piadas?|stand-up|sketch|tweets?|captions?|names? for|funny|silly|humou?r\w{0,4}|banter|riddles?|metaphor|toast|novel|opening (?:line|scene)|dialogue|monologue|screenplay|card|condolences?|wishes|congratulat\w{1,6})\b/i,
   fix: /\bmake (?:it|this|that|the \w{1,20}) (?:safe|secure|work)\b|\b(?:close|free|release) .{1,40} even\b|\b(?:fix|debug|repair|correct|crash\w{0,3}|bug|error|broken|doesn'?t work|does not work|wrong|fails?|throws?|repariere|korrigiere|behebe|corrige|arregla|correggi)\b/i,
