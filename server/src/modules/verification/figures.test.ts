@@ -27,7 +27,7 @@ test('the figures in the guide are those of the committed sets, and none got wor
   // What was measured; the aims are 95 % and 2 %.
   expect(badRefused).toBeGreaterThanOrEqual(150)
   expect(rightRefused).toBeLessThanOrEqual(9)
-}, 120_000)
+}, 600_000)
 
 test('the set that the checks were written on stays refused where it is wrong, and accepted where it is right', async () => {
   const development = await measure('development')
@@ -37,4 +37,4 @@ test('the set that the checks were written on stays refused where it is wrong, a
   const refused = calibration.filter(({ item, verified }) => item.label === 'right' && !verified)
   // They share no word with their task, break off by order, or say honestly that nobody can know.
   expect(refused.map(({ item }) => item.id)).toEqual(['y6-007', 'y6-116', 'y6-124', 'e1-108', 'e2-008'])
-}, 120_000)
+}, 600_000)
