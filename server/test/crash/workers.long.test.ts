@@ -75,6 +75,10 @@ async function readRunsByWorker(service: Service): Promise<Map<string, number>> 
 test('paid runs over one port are shared by both workers, and one scrape shows every process', async () => {
   const service = await startWorkers()
   const payer = await service.payer(1)
+  // The service answers from its first worker on; a slow machine may start the second one after all runs are done.
+  await expect
+    .poll(async () => (await service.get('/api/health')).body, { timeout: 60_000 })
+    .toMatchObject({ workers_ready: 2 })
   await Promise.all(Array.from({ length: 16 }, (_, index) => runUntilAnswered(service, payer, `Joke ${index}.`)))
 
   const runs = await readRunsByWorker(service)
