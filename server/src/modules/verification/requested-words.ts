@@ -196,13 +196,13 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
       )
   }
   // "Don't bring up the rival bid" keeps to it.
-  const told = output.raw.replaceAll(
+  const answerText = output.raw.replaceAll(
     /\b(?:don['’]?t|do not|never|avoid|without) (?:bring\w{0,3} up|mention\w{0,3}|rais\w{1,3}|tell\w{0,3})\b[^.!?\n]{0,60}/gi,
     ' ',
   )
   for (const word of forbiddenWords(request))
     forbid(
-      new RegExp(`(?<![\\p{L}\\d])${singularOf(word)}(?:s|es)?(?![\\p{L}\\d])`, 'iu').test(told),
+      new RegExp(`(?<![\\p{L}\\d])${singularOf(word)}(?:s|es)?(?![\\p{L}\\d])`, 'iu').test(answerText),
       `It uses ${clip(word, 30)}, which the task forbids.`,
     )
   const letter =

@@ -38,11 +38,11 @@ export function checkOnlyTime(task: ReadTask, output: ReadText): Finding {
   const timesIn = (text: string) => [
     ...new Set([...text.matchAll(CLOCK)].map(([, hour, minute]) => `${Number(hour) % 12}:${minute}`)),
   ]
-  const given = timesIn([task.full.raw, ...task.context].join('\n'))
-  if (!/^(?:writer|support)/.test(task.agentId) || given.length !== 1 || MOVES_TIMES.test(task.full.raw))
+  const taskTimes = timesIn([task.full.raw, ...task.context].join('\n'))
+  if (!/^(?:writer|support)/.test(task.agentId) || taskTimes.length !== 1 || MOVES_TIMES.test(task.full.raw))
     return notApplicable
-  const written = timesIn(output.raw)
-  return written.length === 1 && written[0] !== given[0] ? failed('Its time is not the one given.') : passed
+  const answerTimes = timesIn(output.raw)
+  return answerTimes.length === 1 && answerTimes[0] !== taskTimes[0] ? failed('Its time is not the one given.') : passed
 }
 
 /** A sum, a difference or a product of two other figures. */
