@@ -130,8 +130,8 @@ const ROTATION_MS = 10_000
 const CLOSE_TIMEOUT_MS = 10_000
 // A request waits for the database most of the time, so more of them than connections are under way.
 const REQUESTS_PER_CONNECTION = 3
-/** Of these, what one caller has under way while nobody else is about: its runs share larger batches. */
-const REQUESTS_ALONE = 2.4
+/** What one caller has under way while nobody else is about: its runs share larger batches. */
+const REQUESTS_ALONE = 6.4
 /** Requests of one caller at a time while others are about: its burst then leaves most of each turn of the event loop to them. */
 const REQUESTS_BESIDE_OTHERS = 4
 

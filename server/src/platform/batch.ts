@@ -65,8 +65,12 @@ const MAX_BATCHES = 2
 /** While others are about, a heavy batch is followed by a rest of so many times what it took: they find most of the database free. */
 const REST = 3
 const MAX_REST_MS = 500
-/** How many callers hear of their results before others get the event loop: what follows a result is the work of a run. */
+/**
+ * How many callers hear of their results before others get the event loop: what follows a result is the work of a run. One
+ * owner alone hears of more at a time, so that its next batch is larger: a batch of twice the size costs a run a sixth less.
+ */
 const SLICE = 8
+const SLICE_ALONE = 32
 /** Batches that wait for a lock of another process at the same time; each occupies a database connection. */
 const MAX_LOCK_WAITS = 4
 
@@ -188,16 +192,22 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
     }
   }
 
-  /** `onEnd` is called before any caller hears of its result, so that the database works on the next batch meanwhile. */
+  /**
+   * `onEnd` starts the next batch. While others are about that is before any caller hears of its result, so that the database
+   * works meanwhile; an owner alone gains more when what follows from these results is in the next batch.
+   */
   const runBatch = async (batch: WaitingItem[], wait: boolean, onEnd: () => void) => {
     for (const [name, count] of countSteps(batch)) metrics?.batchSize.observe({ step: name }, count)
     const outcomes = await readOutcomes(batch, wait)
-    onEnd()
-    const slice = isHeavy(batch[0]!) ? 1 : SLICE
+    const { owner } = batch[0]!
+    const isAlone = owner !== '' && !lastOwners.areOthersAbout(owner)
+    if (!isAlone) onEnd()
+    const slice = isHeavy(batch[0]!) ? 1 : isAlone ? SLICE_ALONE : SLICE
     for (const [index, settle] of outcomes.entries()) {
       if (index > 0 && index % slice === 0) await nextTurn()
       settle()
     }
+    if (isAlone) setImmediate(onEnd)
   }
 
   /** The result of each input, as a function that tells its caller. */

@@ -25,6 +25,26 @@ test('one owner alone gets half of the slots, and a slot is left for the next ow
   expect(names().at(-1)).toBe('quiet')
 })
 
+test('what an owner began alone takes no slots of those who come later, and they fill no more than the slots', async () => {
+  const queue = createFairQueue({ slots: 6, maxBesideOthers: 2, maxAlone: 20 })
+  const { started, work, names } = createWork()
+  for (let index = 0; index < 30; index += 1) void queue.run('flood', work('flood'))
+  await settle()
+  expect(queue.load('flood')).toEqual({ underWay: 20, waiting: 10 })
+  for (let index = 0; index < 9; index += 1) void queue.run(`quiet ${index}`, work(`quiet ${index}`))
+  await settle()
+  // Two of the six slots are the flood's.
+  expect(names().slice(20)).toEqual(['quiet 0', 'quiet 1', 'quiet 2', 'quiet 3'])
+  for (const { end } of started.slice(0, 18)) end()
+  await settle()
+  expect(names()).toHaveLength(24)
+  expect(queue.load('flood')).toEqual({ underWay: 2, waiting: 10 })
+  started[18]!.end()
+  started[20]!.end()
+  await settle()
+  expect(names()).toHaveLength(26)
+})
+
 test('an owner may have more of the slots alone, and the others are left for whoever comes next', async () => {
   const queue = createFairQueue({ slots: 10, maxBesideOthers: 2, maxAlone: 8 })
   const { started, work, names } = createWork()

@@ -7,7 +7,7 @@ export type FairQueueOptions = {
   slots: number
   /** How many of one owner while others are about; without it as many as the slots allow. */
   maxBesideOthers?: number
-  /** How many of one owner while nobody else is about; without it half of the slots. */
+  /** How many of one owner while nobody else is about, in slots of its own beyond `maxBesideOthers`; without it half of the slots. */
   maxAlone?: number
   /** How many pieces of work of one owner may wait; the next one is refused. */
   maxWaiting?: number
@@ -33,7 +33,8 @@ const RETRY_AFTER_SECONDS = 1
 /**
  * Shares slots between owners, which are tenants, or addresses of guests. An owner may take a slot while it has fewer than
  * are free: one alone gets half of them or what it may have alone, two get a third each, and a slot is always left for the
- * next one. While others are about it may have fewer. Owners that wait take turns, so that a flood of one delays itself and nobody else.
+ * next one. While others are about it may have fewer, and what it has beyond that takes no slot of theirs. Owners that wait take
+ * turns, so that a flood of one delays itself and nobody else.
  */
 export function createFairQueue({
   slots,
@@ -46,30 +47,33 @@ export function createFairQueue({
   /** In the order of turns: an owner that has had its turn goes to the end. */
   const waiting = new Map<string, Waiting[]>()
   const lastOwners = createLastOwners()
+  /** How many slots one owner occupies, however much it has under way. */
+  const maxSlots = maxAlone > 0 ? maxBesideOthers : slots
   let free = slots
   let waitingOfAll = 0
 
   const mayStart = (owner: string) => {
     const own = underWay.get(owner) ?? 0
     if (lastOwners.areOthersAbout(owner)) return own < free && own < maxBesideOthers
-    return own < free || free > slots - maxAlone
+    return own < free || own < maxAlone
   }
 
   const take = (owner: string) => {
-    free -= 1
-    underWay.set(owner, (underWay.get(owner) ?? 0) + 1)
+    const own = underWay.get(owner) ?? 0
+    if (own < maxSlots) free -= 1
+    underWay.set(owner, own + 1)
   }
 
   const release = (owner: string) => {
-    free += 1
     const left = underWay.get(owner)! - 1
+    if (left < maxSlots) free += 1
     if (left === 0) underWay.delete(owner)
     else underWay.set(owner, left)
     startNext()
   }
 
   const startNext = () => {
-    while (free > 0 && waitingOfAll > 0) {
+    while (waitingOfAll > 0) {
       const owner = findNextOwner()
       if (owner === undefined) return
       const queue = waiting.get(owner)!
