@@ -174,8 +174,10 @@ begin
     insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
                             answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id, spender, team, key_id, tags)
     select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
-           -- The answer of a completed run tells these; a failed run may still need them for a refund.
-           case final_state when 'completed' then jsonb_strip_nulls(run.terms - '{locks,route,pricing,pending_id,input_hash,salt,counter_salt,request_id,escrow_id}'::text[]) else run.terms end,
+           -- The answer of a completed run tells the rest, and simulations read the outcomes of its rules. A failed run may need all for a refund.
+           case final_state when 'completed' then jsonb_strip_nulls(jsonb_set(run.terms - '{locks,route,pricing,pending_id,input_hash,salt,counter_salt,request_id,escrow_id}'::text[], '{ruling,policy_applied}', (
+             select coalesce(jsonb_agg(distinct jsonb_build_object('policy_id', result->'policy_id', 'outcome', result->'outcome', 'verdict', result->'verdict', 'mode', result->'mode')), '[]')
+             from jsonb_path_query(run.terms, '$.ruling.policy_applied[*]') as result), false)) else run.terms end,
            run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.admission, run.created_at,
            run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id, run.spender, run.team, run.key_id, run.tags
     from open run order by run.id

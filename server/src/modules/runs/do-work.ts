@@ -10,18 +10,35 @@ import type { RunDeps } from './run-deps.ts'
 
 /** Does the work of an admitted run before its deadline, unless it is cancelled, and verifies the output. Never throws: a run must come to an end. */
 export async function doWork(deps: RunDeps, run: Run, options: WorkOptions = {}): Promise<RunResult | Failure> {
-  return execute(deps, run, options).catch((error) => internalFailure(deps, run, error))
+  // A timer of its own instead of AbortSignal.timeout, whose timer stays until it fires: most work takes a moment of its time.
+  const deadline = new AbortController()
+  const msLeft = Math.max(1, run.deadlineAt.getTime() - deps.clock.now().getTime())
+  const timer = setTimeout(
+    () => deadline.abort(new DOMException('The deadline of the run has passed.', 'TimeoutError')),
+    msLeft,
+  )
+  const signal = options.cancelled ? AbortSignal.any([deadline.signal, options.cancelled]) : deadline.signal
+  try {
+    return await execute(deps, run, signal, options.onText)
+  } catch (error) {
+    return internalFailure(deps, run, error)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 export type WorkOptions = { cancelled?: AbortSignal | undefined; onText?: ((part: PartialOutput) => void) | undefined }
 
-async function execute(deps: RunDeps, run: Run, { cancelled, onText }: WorkOptions): Promise<RunResult | Failure> {
+async function execute(
+  deps: RunDeps,
+  run: Run,
+  signal: AbortSignal,
+  onText: WorkOptions['onText'],
+): Promise<RunResult | Failure> {
   const startedAt = performance.now()
   const memories = await recallMemories(deps, run)
   if ('stage' in memories) return memories
   const context = memories.map((memory) => memory.content)
-  const deadline = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - deps.clock.now().getTime()))
-  const signal = cancelled ? AbortSignal.any([deadline, cancelled]) : deadline
   const task = {
     runId: run.id,
     ...stepOwner(run),

@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 16
-export const SCHEMA_SHA256 = '2de89a0649c0cb03f34767344643e27a5fb85babeae41dfb92ac2948069a508f'
+export const SCHEMA_VERSION = 18
+export const SCHEMA_SHA256 = 'df577b53df51f524798d2f8bc7a961aa980dcbd98720adb29bdad44f5be4add6'
