@@ -26,9 +26,10 @@ returns table (transaction_id text, line int, asset text, amount_micro bigint, s
   select id, 4, asset, amounts[4], status, code, ref, created_at from ledger where tenant_id = tenant and accounts[4] = name and id > after and id <= upto
 $$;
 
--- The newest posted and voided entries of one account, up to and including a transaction.
+-- The newest posted and voided entries of one account, up to and including a transaction. With one plan for all calls: making
+-- one for each reads the ends of the indexes, which touched more buffers than the page itself.
 create or replace function account_page(tenant text, name text, upto text, max_rows int)
-returns table (transaction_id text, line int, account text, asset text, amount_micro bigint, code text, ref text, created_at timestamptz, status text) language sql stable as $$
+returns table (transaction_id text, line int, account text, asset text, amount_micro bigint, code text, ref text, created_at timestamptz, status text) language sql stable set plan_cache_mode = force_generic_plan as $$
   (select id, 1, name, asset, amounts[1], code, ref, created_at, status from ledger where tenant_id = tenant and accounts[1] = name and id <= upto order by id desc limit max_rows)
   union all
   (select id, 2, name, asset, amounts[2], code, ref, created_at, status from ledger where tenant_id = tenant and accounts[2] = name and id <= upto order by id desc limit max_rows)
@@ -89,8 +90,8 @@ create or replace function uncounted_transactions(tenant text) returns text[] la
   select array(select ledger_id from journal where id > 0 and tenant_id = tenant and ledger_id is not null)
 $$;
 
--- The balance of an account after one of its entries; exact even while transactions are still queued.
-create or replace function ledger_balance_at(tenant text, name text, unit text, upto text, upto_line int) returns bigint language sql stable as $$
+-- The balance of an account after one of its entries; exact even while transactions are still queued. With one plan, as above.
+create or replace function ledger_balance_at(tenant text, name text, unit text, upto text, upto_line int) returns bigint language sql stable set plan_cache_mode = force_generic_plan as $$
   with base as (
     select snapshot.transaction_id, snapshot.balance_micro from ledger_snapshots snapshot
     where snapshot.tenant_id = tenant and snapshot.account = name and snapshot.asset = unit and snapshot.transaction_id < upto
