@@ -210,7 +210,7 @@ $$;
 -- Reads counters. A counter without any hold yet reads as zero.
 create or replace function counters(scopes text[], periods text[], at timestamptz)
 returns table (scope text, period text, limit_micro bigint, soft_limit_micro bigint, enforced boolean, spent_micro bigint, reserved_micro bigint)
-language sql stable as $$
+language sql stable set plan_cache_mode = force_generic_plan as $$
   select definition.scope, requested.period, definition.limit_micro, definition.soft_limit_micro, definition.enforced,
          coalesce(counter.spent_micro, 0) - ended_slices(requested.scope, requested.period, at), coalesce(counter.reserved_micro, 0)
   from unnest(scopes, periods) as requested(scope, period)
