@@ -274,6 +274,35 @@ test('at most two batches are under way; the rest waits and shares the next one'
   expect(await Promise.all(answers)).toEqual([0, 1, 2, 3, 4].map((id) => ({ id })))
 })
 
+test.each([
+  { owners: 'one owner alone', others: 0, batches: [[0], [1, 2]] },
+  { owners: 'an owner beside others', others: 1, batches: [[0], [1], [2]] },
+])(
+  'what follows from a batch of $owners is in the next batch only when nobody else is about',
+  async ({ others, batches }) => {
+    const { pool, calls, turn } = createHeldPool()
+    const step = createSteps(pool)(countAllStep)
+    for (let id = 0; id < others; id += 1) {
+      const answer = step({ id: 100 + id }, [`quiet:${id}`], { owner: `quiet ${id}` })
+      await turn()
+      calls.pop()!.end()
+      await answer
+    }
+    const send = (id: number) => step({ id }, ['wallet'], { owner: 'busy' })
+    const followUp = send(0).then(() => send(2))
+    await turn()
+    const second = send(1)
+    await turn()
+    for (let index = 0; index < batches.length; index += 1) {
+      calls[index]!.end()
+      await turn()
+      await turn()
+    }
+    expect(calls.map(({ ids }) => ids)).toEqual(batches)
+    expect(await Promise.all([second, followUp])).toEqual([{ id: 1 }, { id: 2 }])
+  },
+)
+
 test('an input that needs a lock of a batch under way waits its turn, and the others do not wait for it', async () => {
   const { pool, calls, turn } = createHeldPool()
   const step = createSteps(pool)(countAllStep)
