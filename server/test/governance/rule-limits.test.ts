@@ -242,20 +242,18 @@ describe('the trace of a decision', () => {
     const tenant = await richTenant(world)
     await policy(tenant, { constraints: { denied_agents: ['comedian-v1'] } })
     const { body } = await run(world, tenant)
-    const client = await world.service.database.pool.connect()
-    // Compressing 200 MB takes longer than a request may, on a slow machine.
-    await client.query(`set statement_timeout = '100s'`)
-    await client.query(
-      `insert into decisions
-       select (jsonb_populate_record(decision, jsonb_build_object('id', 'dec_old_' || lpad(n::text, 3, '0'), 'results', (
+    await world.service.database.pool.query(
+      `with lists as (select jsonb_agg(md5(i::text)) as list from generate_series(1, 500) i),
+       traces as materialized (
          select jsonb_agg(jsonb_build_object('policy_id', 'pol_1', 'rule', 'denied_agents', 'outcome', 'blocked', 'verdict', 'blocked', 'mode', 'enforce',
-           'reason', 'The agent is in denied_agents.', 'limit', list, 'smallest_change', jsonb_build_object('text', 'Remove it.', 'from', list, 'to', list)))
-         from generate_series(1, 40), (select jsonb_agg(md5(i::text)) as list from generate_series(1, 500) i) as lists)))).*
-       from decisions decision, generate_series(1, 60) n where decision.id = $1`,
+           'reason', 'The agent is in denied_agents.', 'limit', list, 'smallest_change', jsonb_build_object('text', 'Remove it.', 'from', list, 'to', list))) as results
+         from generate_series(1, 40), lists)
+       insert into decisions
+       select old.* from decisions decision, traces, generate_series(1, 60) n,
+         jsonb_populate_record(decision, jsonb_build_object('id', 'dec_old_' || lpad(n::text, 3, '0'), 'results', traces.results)) old
+       where decision.id = $1`,
       [body.decision_id],
     )
-    await client.query('reset statement_timeout')
-    client.release()
     let cursor: string | null = null
     const ids: string[] = []
     do {
