@@ -82,6 +82,7 @@ declare
   stored_holds jsonb;
   demands jsonb[];
   held jsonb[];
+  all_holds jsonb[];
   rulings jsonb[];
   approved_at jsonb;
 begin
@@ -116,28 +117,27 @@ begin
       perform refuse(409, 'rules_changed');
     end if;
   end if;
-  with opened as (
-    insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-                           instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at, spender, team, key_id, tags)
-    select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind',
-           case when item->'result' = 'null' then 'executing' else 'settling' end, 'pending',
-           item->>'request_hash', item->'request',
-           case when ruling = item#>'{terms,ruling}' then item->'terms' else item->'terms' || jsonb_build_object('ruling', ruling) end,
-           (item->>'price_micro')::bigint, nullif(item->'result', 'null'), item->>'instance', item->>'admission', coalesce(approved_at->>(item->>'id'), item->>'created_at')::timestamptz, (item->>'deadline_at')::timestamptz,
-           nextval('decision_order'), counted->'holds' || coalesce((select preauth.holds from preauths preauth where preauth.id = item#>>'{grants,preauth_id}'), '[]'), item->>'wallet_id',
-           array(select jsonb_array_elements_text(item->'accounts')), array(select jsonb_array_elements_text(item->'amounts')::bigint),
-           nullif(item->'payment', 'null'), case when item->'payment' <> 'null' then 'pending' end, (item->>'next_attempt_at')::timestamptz, (item->>'created_at')::timestamptz,
-           item->>'spender', item->>'team', item->>'key_id', nullif(item->'tags', 'null')
-    from unnest(items, held, rulings) with ordinality as listed(item, counted, ruling, place) order by place
-    returning id, holds
-  )
-  select jsonb_object_agg(id, holds) into stored_holds from opened;
   -- The holds of a pre-authorisation belong to the run now.
+  all_holds := array(
+    select counted->'holds' || coalesce((select preauth.holds from preauths preauth where preauth.id = item#>>'{grants,preauth_id}'), '[]')
+    from unnest(items, held) with ordinality as listed(item, counted, place) order by place);
   update preauths set holds = '[]' where id in (select item#>>'{grants,preauth_id}' from unnest(items) as item where item#>>'{grants,preauth_id}' is not null);
+  insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
+                         instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at, spender, team, key_id, tags)
+  select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind',
+         case when item->'result' = 'null' then 'executing' else 'settling' end, 'pending',
+         item->>'request_hash', item->'request',
+         case when ruling = item#>'{terms,ruling}' then item->'terms' else item->'terms' || jsonb_build_object('ruling', ruling) end,
+         (item->>'price_micro')::bigint, nullif(item->'result', 'null'), item->>'instance', item->>'admission', coalesce(approved_at->>(item->>'id'), item->>'created_at')::timestamptz, (item->>'deadline_at')::timestamptz,
+         nextval('decision_order'), holds, item->>'wallet_id',
+         array(select jsonb_array_elements_text(item->'accounts')), array(select jsonb_array_elements_text(item->'amounts')::bigint),
+         nullif(item->'payment', 'null'), case when item->'payment' <> 'null' then 'pending' end, (item->>'next_attempt_at')::timestamptz, (item->>'created_at')::timestamptz,
+         item->>'spender', item->>'team', item->>'key_id', nullif(item->'tags', 'null')
+  from unnest(items, all_holds, rulings) with ordinality as listed(item, holds, ruling, place) order by place;
   insert into journal (tenant_id, at, audits)
   select item->>'tenant_id', (item->>'created_at')::timestamptz, jsonb_build_array(item->'audit') from unnest(items) as item where item->>'tenant_id' is not null;
   return array(
-    select jsonb_build_object('ruling', case when ruling <> item#>'{terms,ruling}' then ruling end, 'holds', stored_holds->(item->>'id')) from unnest(items, rulings) with ordinality as listed(item, ruling, place) order by place);
+    select jsonb_build_object('ruling', case when ruling <> item#>'{terms,ruling}' then ruling end, 'holds', holds) from unnest(items, rulings, all_holds) with ordinality as listed(item, ruling, holds, place) order by place);
 end $$;
 
 -- Transaction B. The result is stored; only now may money move. item: {run_id, admission, result, next_attempt_at}

@@ -54,7 +54,7 @@ async function runRound({ seconds }: Round): Promise<RowLockResult> {
   await Promise.all(
     Array.from({ length: inFlight }, async () => {
       while (performance.now() < deadline) {
-        await admit(createAdmission(), [`limit:${SCOPE}`])
+        await admit(createAdmission(), [`limit:${SCOPE}`], { owner: 'ten_bench' })
         count += 1
       }
     }),
