@@ -15,7 +15,9 @@ end $$;
 -- locks, lock_places: the locks and the place of the input that needs each. Without `wait`, an input whose lock another
 -- transaction holds is returned as busy, so that it delays nobody else in the batch.
 -- repeated: some inputs may have been committed before, and only the reply was lost.
-create or replace function run_steps(steps text[], is_set boolean[], inputs jsonb, locks text[], lock_places int[], wait boolean, repeated boolean) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan as $$
+-- Plans are kept. Those of tables that are almost empty, like the open runs, would read the whole table for good when they are
+-- made just after a vacuum: no step may, where an index will do.
+create or replace function run_steps(steps text[], is_set boolean[], inputs jsonb, locks text[], lock_places int[], wait boolean, repeated boolean) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   -- The name of a lock that each busy input waits for, by its place.
   busy jsonb := '{}';

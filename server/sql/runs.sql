@@ -143,11 +143,13 @@ end $$;
 -- Transaction B. The result is stored; only now may money move. item: {run_id, admission, result, next_attempt_at}
 create or replace function keep_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
+  -- Named apart from the items, so that the index is used however few rows the planner believes there are.
+  ids text[] := array(select item->>'run_id' from unnest(items) as item);
   kept int;
 begin
   update open_runs run set state = 'settling', result = item->'result', next_attempt_at = (item->>'next_attempt_at')::timestamptz
   from unnest(items) as item
-  where run.id = item->>'run_id' and run.admission = item->>'admission' and run.state in ('executing', 'settling');
+  where run.id = any(ids) and run.id = item->>'run_id' and run.admission = item->>'admission' and run.state in ('executing', 'settling');
   get diagnostics kept = row_count;
   if kept < cardinality(items) then
     perform refuse(409, 'run_taken_over', jsonb_build_object('run_id', items[1]->>'run_id'));
@@ -159,11 +161,12 @@ end $$;
 -- not open, or not in a state that may end so, is left out.
 create or replace function move_to_ended(items jsonb[], final_state text) returns ended_run[] language plpgsql as $$
 declare
+  ids text[] := array(select item->>'run_id' from unnest(items) as item);
   ended ended_run[];
 begin
   with open as (
     delete from open_runs run using unnest(items) as item
-    where run.id = item->>'run_id' and run.state in ('executing', 'settling')
+    where run.id = any(ids) and run.id = item->>'run_id' and run.state in ('executing', 'settling')
       and case final_state
         -- A payment from a wallet is settled by the same transaction that stores the result.
         when 'completed' then run.state = 'settling' or run.admission = item->>'admission'

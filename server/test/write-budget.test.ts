@@ -75,3 +75,23 @@ test.each(BUDGETS)(
   },
   120_000,
 )
+
+test('a step finds its run by the index, also when its plan was made while no run was open', async () => {
+  await service.query('vacuum open_runs')
+  await service.query('begin')
+  const items = ['run_a', 'run_b'].map((run_id) => ({ run_id, admission: 'adm_x' }))
+  const refusals: string[] = []
+  for (const step of ['keep_runs', 'complete_runs', 'abandon_runs']) {
+    const [row] = await service.query<{ results: { message: string }[] }>(
+      `select run_steps($1, '{t,t}', $2, '{}', '{}', false, false) as results`,
+      [[step, step], JSON.stringify(items)],
+    )
+    refusals.push(...row!.results.map(({ message }) => message))
+  }
+  const rows = await service.query(
+    `select seq_scan::int, idx_scan > 0 as used_index from pg_stat_xact_user_tables where relname = 'open_runs'`,
+  )
+  await service.query('rollback')
+  expect(refusals).toEqual(['run_taken_over', 'run_taken_over', ...Array(4).fill('run_not_open')])
+  expect(rows).toEqual([{ seq_scan: 0, used_index: true }])
+})
