@@ -100,7 +100,9 @@ begin
   select array_agg(jsonb_build_object('holds', coalesce(holder.holds, '[]'), 'states', coalesce(holder.states, '[]')) order by places.place) into held
   from generate_series(1, cardinality(demands)) as places(place)
   left join (
-    select counted.place, to_jsonb(array_agg(stored_hold(counted.value))) as holds,
+    select counted.place,
+      to_jsonb(array_agg(jsonb_build_object('scope', counted.scope, 'period', counted.period, 'amount_micro', counted.amount::text, 'on_success', counted.value->'on_success', 'measure', coalesce(counted.value->>'measure', 'money'))
+        || case when counted.value ? 'slice_ends_at' then jsonb_build_object('slice_ends_at', counted.value->'slice_ends_at') else '{}' end)) as holds,
       to_jsonb(array_agg(jsonb_build_object('scope', counted.scope, 'used_micro', (counted.used - counted.amount)::text, 'over_limit', counted.used > counted.hard_limit,
         'over_soft', counted.soft_limit is not null and counted.used > counted.soft_limit)) filter (where counted.value->'defined' = 'true')) as states
     from (
@@ -113,12 +115,6 @@ begin
   ) holder on holder.place = places.place;
   return held;
 end $$;
-
--- What is stored of a demand until it is settled: {scope, period, amount_micro, on_success, measure, slice_ends_at?}, the amount as text.
-create or replace function stored_hold(demand jsonb) returns jsonb language sql stable as $$
-  select (demand - array['limit_micro', 'open_limit_micro', 'settled_micro', 'defined', 'enforce', 'event_id', 'on_refusal'])
-    || case when jsonb_typeof(demand->'amount_micro') = 'string' then '{}' else jsonb_build_object('amount_micro', demand->>'amount_micro') end
-$$;
 
 -- Takes out of rolling counters what was spent in slices that have ended. A threshold may be announced again once the use has fallen below it.
 create or replace function end_slices(scopes text[], periods text[], at timestamptz) returns void language sql as $$

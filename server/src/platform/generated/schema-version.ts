@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 23
-export const SCHEMA_SHA256 = '272f4f000a5e6d1f34443279f87cd4861b77374e8bbc8d4c170a705df467567b'
+export const SCHEMA_VERSION = 24
+export const SCHEMA_SHA256 = 'b247c363bb1f39121271f2c977b6af891537bc1743751ab00cebe9712fd01438'
