@@ -101,10 +101,10 @@ begin
   from generate_series(1, cardinality(demands)) as places(place)
   left join (
     select counted.place,
-      to_jsonb(array_agg(jsonb_build_object('scope', counted.scope, 'period', counted.period, 'amount_micro', counted.amount::text, 'on_success', counted.value->'on_success', 'measure', coalesce(counted.value->>'measure', 'money'))
-        || case when counted.value ? 'slice_ends_at' then jsonb_build_object('slice_ends_at', counted.value->'slice_ends_at') else '{}' end)) as holds,
-      to_jsonb(array_agg(jsonb_build_object('scope', counted.scope, 'used_micro', (counted.used - counted.amount)::text, 'over_limit', counted.used > counted.hard_limit,
-        'over_soft', counted.soft_limit is not null and counted.used > counted.soft_limit)) filter (where counted.value->'defined' = 'true')) as states
+      jsonb_agg(jsonb_build_object('scope', counted.scope, 'period', counted.period, 'amount_micro', counted.amount::text, 'on_success', counted.value->'on_success', 'measure', coalesce(counted.value->>'measure', 'money'))
+        || case when counted.value ? 'slice_ends_at' then jsonb_build_object('slice_ends_at', counted.value->'slice_ends_at') else '{}' end) as holds,
+      jsonb_agg(jsonb_build_object('scope', counted.scope, 'used_micro', (counted.used - counted.amount)::text, 'over_limit', counted.used > counted.hard_limit,
+        'over_soft', counted.soft_limit is not null and counted.used > counted.soft_limit)) filter (where counted.value->'defined' = 'true') as states
     from (
       select demand.*, counter.spent_micro + counter.reserved_micro - total.amount + sum(demand.amount) over (partition by demand.scope, demand.period order by demand.place) as used
       from limit_demands(demands) demand

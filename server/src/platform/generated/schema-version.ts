@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 24
-export const SCHEMA_SHA256 = 'b247c363bb1f39121271f2c977b6af891537bc1743751ab00cebe9712fd01438'
+export const SCHEMA_VERSION = 25
+export const SCHEMA_SHA256 = 'f9efd0b493bb9e9c52847b0d1ee2fbf51d38458f23e051a669f2a78732091c70'
