@@ -59,6 +59,11 @@ const soaks = [
     args: ['server/test/upgrade/main.ts'],
   },
   {
+    name: 'old-folder',
+    about: 'a data folder of an earlier commit with 100,000 runs, opened by this one, the time printed (15 minutes)',
+    args: ['server/test/old-folder/main.ts'],
+  },
+  {
     name: 'idle',
     about: 'what an idle service asks its database in a minute, behind 100,000 rows',
     args: ['scripts/test-long.mjs', 'server/test/idle-cost'],

@@ -108,6 +108,40 @@ create or replace function ledger_balance_at(tenant text, name text, unit text, 
       ), 0)::bigint
 $$;
 
+-- The balances of several accounts, each after one of its entries: the newest transactions up to these are read once for all
+-- of them. An account whose snapshot is further back is read by itself.
+create or replace function ledger_balances_at(tenant text, names text[], units text[], transactions text[], lines int[]) returns table (balance_micro bigint) language sql stable set plan_cache_mode = force_generic_plan as $$
+  with asked as materialized (
+    select entry.*, coalesce(snapshot.transaction_id, '') as counted_to, coalesce(snapshot.balance_micro, 0) as counted_micro
+    from unnest(names, units, transactions, lines) with ordinality as entry(account, asset, upto, upto_line, place)
+    left join lateral (
+      select base.transaction_id, base.balance_micro from ledger_snapshots base
+      where base.tenant_id = tenant and base.account = entry.account and base.asset = entry.asset and base.transaction_id < entry.upto
+      order by base.transaction_id desc limit 1
+    ) snapshot on true
+  ), near as materialized (
+    select id, asset, accounts, amounts, status from ledger
+    where tenant_id = tenant and id > (select min(counted_to) from asked) and id <= (select max(upto) from asked)
+    order by id desc limit 100
+  ), reach as materialized (
+    select case when count(*) = 100 then min(id) else '' end as oldest from near
+  ), uncounted as materialized (
+    select account, asset, transaction_id, amount_micro from posted_entries(uncounted_transactions(tenant))
+  )
+  select case when asked.counted_to >= reach.oldest then asked.counted_micro
+      + coalesce((
+          select sum(entry.amount_micro) from near cross join unnest(near.accounts, near.amounts) with ordinality as entry(account, amount_micro, line)
+          where near.status = 'posted' and near.asset = asked.asset and entry.account = asked.account
+            and near.id > asked.counted_to and (near.id, entry.line) <= (asked.upto, asked.upto_line)
+        ), 0)::bigint
+      + coalesce((
+          select sum(entry.amount_micro) from uncounted entry
+          where entry.transaction_id <= asked.counted_to and entry.account = asked.account and entry.asset = asked.asset
+        ), 0)::bigint
+    else ledger_balance_at(tenant, asked.account, asked.asset, asked.upto, asked.upto_line) end
+  from asked cross join reach order by asked.place
+$$;
+
 -- Every account of a tenant with its current balance.
 create or replace function ledger_accounts_of(tenant text) returns table (account text, asset text, balance_micro bigint) language sql stable as $$
   select amounts.account, amounts.asset, sum(amounts.amount)::bigint from (

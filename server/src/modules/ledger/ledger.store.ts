@@ -61,10 +61,8 @@ export async function readBalancesAt(tx: Tx, tenantId: string, entries: readonly
   if (entries.length === 0) return []
   const column = <K extends keyof EntryRow>(name: K) => entries.map((entry) => entry[name])
   const { rows } = await sql<{ balance_micro: bigint }>`
-    select ledger_balance_at(${tenantId}, account, asset, transaction_id, line) as balance_micro
-    from unnest(${column('account')}::text[], ${column('asset')}::text[], ${column('transaction_id')}::text[], ${column('line')}::int[])
-      with ordinality as entry(account, asset, transaction_id, line, place)
-    order by place`.execute(tx)
+    select balance_micro from ledger_balances_at(${tenantId}, ${column('account')}::text[], ${column('asset')}::text[],
+      ${column('transaction_id')}::text[], ${column('line')}::int[])`.execute(tx)
   return rows.map((row) => row.balance_micro)
 }
 
