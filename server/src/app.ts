@@ -66,7 +66,7 @@ import { createRunEvents } from './modules/runs/run-events.ts'
 import { createRunToken } from './modules/runs/run-token.ts'
 import { createRunWatch } from './modules/runs/run-watch.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
-import { createRunSteps, findInstancesOfOpenRuns } from './modules/runs/runs.store.ts'
+import { createRunReads, createRunSteps, findInstancesOfOpenRuns } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
 import { createStartApprovedRuns } from './modules/runs/start-approved-runs.ts'
 import { topUpRoutes } from './modules/runs/top-up.routes.ts'
@@ -321,6 +321,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const runDeps = traceRun(tracing, {
       db,
       steps: createRunSteps(pool, metrics, overrides.maxBatch),
+      reads: createRunReads(db),
       clock,
       ids,
       log,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findByNonce } from '../../src/modules/runs/runs.store.ts'
+import { createRunReads } from '../../src/modules/runs/runs.store.ts'
 import { readChallenge, signPayment } from '../harness.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -115,7 +115,10 @@ test('the run of a nonce is found by its network and asset too: another token ma
   expect(answer.status).toBe(200)
   const { network, asset } = challenge.accepts[0]
   const authorization = { payer: payer.address.toLowerCase(), nonce }
-  expect((await findByNonce(world.db, { ...authorization, network, asset }))?.run.id).toBe(answer.body.run_id)
-  for (const other of [{ network: 'eip155:84532' }, { asset: `0x${'11'.repeat(20)}` }])
-    expect(await findByNonce(world.db, { ...authorization, network, asset, ...other })).toBeUndefined()
+  const { findRunOfNonce } = createRunReads(world.db)
+  const others = [{ network: 'eip155:84532' }, { asset: `0x${'11'.repeat(20)}` }, { nonce: `0x${'6c'.repeat(32)}` }]
+  const asked = [...others, {}, { asset: asset.toUpperCase().replace('X', 'x') }, ...others]
+  const found = await Promise.all(asked.map((other) => findRunOfNonce({ ...authorization, network, asset, ...other })))
+  const { run_id: runId } = answer.body
+  expect(found).toEqual([undefined, undefined, undefined, runId, runId, undefined, undefined, undefined])
 })

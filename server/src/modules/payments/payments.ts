@@ -15,7 +15,7 @@ import { MAX_VALIDITY_SECONDS, minValiditySeconds, offeredSeconds } from './paym
 import type { Quotes } from './quote.ts'
 import { NETWORK, type ReceivedPayment, TOKEN_DOMAIN } from './x402.ts'
 
-export { findRunOfNonce, findSettlementOf, type SettlementRow } from './settlements.store.ts'
+export { findRunsOfNonces, findSettlementOf, type SettlementRow } from './settlements.store.ts'
 
 export type PaymentsDeps = {
   facilitator: Facilitator

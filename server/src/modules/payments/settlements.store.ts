@@ -47,20 +47,19 @@ export async function findRunOfSettlement(tx: Tx, settlementId: string): Promise
   return rows[0]?.run_id
 }
 
-export async function findRunOfNonce(
-  tx: Tx,
-  { payer, nonce, network, asset }: PaymentNonce,
-): Promise<string | undefined> {
-  const row = await tx
-    .selectFrom('nonces')
-    .select('run_id')
-    .where('payer', '=', payer)
-    .where('nonce', '=', nonce)
-    .where('network', '=', network)
-    // The address of a token may be written in either case.
-    .where(sql<boolean>`lower(asset) = ${asset.toLowerCase()}`)
-    .executeTakeFirst()
-  return row?.run_id
+/** The run that used each of these nonces. */
+export async function findRunsOfNonces(tx: Tx, nonces: readonly PaymentNonce[]): Promise<(string | undefined)[]> {
+  const column = (read: (nonce: PaymentNonce) => string) => nonces.map(read)
+  // The address of a token may be written in either case.
+  const { rows } = await sql<{ place: number; run_id: string }>`
+    select asked.place::int as place, used.run_id
+    from unnest(${column(({ payer }) => payer)}::text[], ${column(({ nonce }) => nonce)}::text[],
+        ${column(({ network }) => network)}::text[], ${column(({ asset }) => asset.toLowerCase())}::text[])
+      with ordinality as asked(payer, nonce, network, asset, place)
+    join nonces used on used.payer = asked.payer and used.nonce = asked.nonce and used.network = asked.network
+      and lower(used.asset) = asked.asset`.execute(tx)
+  const runIds = new Map(rows.map((row) => [row.place, row.run_id]))
+  return nonces.map((_, index) => runIds.get(index + 1))
 }
 
 export async function listSettlements(

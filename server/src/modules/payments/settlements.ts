@@ -5,8 +5,8 @@ import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import type { Hex } from './facilitator.ts'
 import {
-  findRunOfNonce,
   findRunOfSettlement,
+  findRunsOfNonces,
   findSettlementWithPayout,
   listSettlements,
   type SettlementWithPayout,
@@ -50,7 +50,7 @@ export function createSettlements({ db, asset, drive, runOfPreauth }: Settlement
     if (selector.run_id !== undefined) runIds.add(selector.run_id)
     if (selector.preauth_id !== undefined) runIds.add(await findRunId(caller, selector.preauth_id))
     if (received && runIds.size === 0)
-      runIds.add(await findRunOfNonce(db, toPaymentNonce(received, { network: NETWORK, asset })))
+      runIds.add((await findRunsOfNonces(db, [toPaymentNonce(received, { network: NETWORK, asset })]))[0])
     // Selectors that name different runs name no settlement.
     const [runId] = runIds.size === 1 ? runIds : []
     const row = runId === undefined ? undefined : await findSettlementWithPayout(db, runId)

@@ -60,8 +60,19 @@ const AcceptedV2 = Type.Object({
 const isAcceptedV1 = Compile(AcceptedV1)
 const isAcceptedV2 = Compile(AcceptedV2)
 
+/** By the headers of a request: a payment is read when its request takes its turn and again when it is handled. */
+const payments = new WeakMap<Headers, ReceivedPayment>()
+
 /** Undefined when the request carries no payment. A header that cannot be read is a 400: another 402 would not help. */
 export function readPayment(headers: Headers): ReceivedPayment | undefined {
+  const known = payments.get(headers)
+  if (known) return known
+  const payment = parsePayment(headers)
+  if (payment) payments.set(headers, payment)
+  return payment
+}
+
+function parsePayment(headers: Headers): ReceivedPayment | undefined {
   const v2 = headers['payment-signature']
   const v1 = headers['x-payment']
   if (v2 === undefined && v1 === undefined) return undefined

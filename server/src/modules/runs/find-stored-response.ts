@@ -11,10 +11,9 @@ import { replayHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
 import {
   findByKey,
-  findByNonce,
   findRun,
+  findRunWithSettlement,
   findSettlementOf,
-  findUnansweredRun,
   forgetUnanswered,
   type RunRow,
   readAnswerBody,
@@ -22,7 +21,7 @@ import {
 } from './runs.store.ts'
 import { settlementUnknownResponse } from './settlement-unknown.ts'
 
-type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl' | 'runToken'> & {
+type StoredResponseDeps = Pick<RunDeps, 'db' | 'reads' | 'clock' | 'offerReceipt' | 'publicUrl' | 'runToken'> & {
   payments: Pick<RunDeps['payments'], 'termsFor'>
 }
 
@@ -32,8 +31,9 @@ export async function findStoredResponse(
   request: RequestIdentity,
 ): Promise<RunResponse | undefined> {
   if (request.paid) {
-    const existingRun = await findByNonce(deps.db, toPaymentNonce(request.paid, deps.payments.termsFor(0n)))
-    if (existingRun) {
+    const runId = await deps.reads.findRunOfNonce(toPaymentNonce(request.paid, deps.payments.termsFor(0n)))
+    if (runId !== undefined) {
+      const existingRun = await findRunWithSettlement(deps.db, runId)
       const { signature } = existingRun.settlement.payment as { signature?: string }
       const isSamePayment = signature === request.paid.payment.signature
       if (!mayReadResponse(request.caller, existingRun.run, isSamePayment)) throw paymentUsed()
@@ -63,8 +63,9 @@ export async function findUnansweredResponse(
   payer?: string,
 ): Promise<RunResponse | undefined> {
   const owner = caller.kind === 'tenant' ? { tenantId: caller.tenantId } : payer === undefined ? undefined : { payer }
-  const run = owner && (await findUnansweredRun(deps.db, requestHash, owner))
-  if (!run) return undefined
+  const runId = owner && (await deps.reads.findUnansweredRun({ requestHash, owner }))
+  if (runId === undefined) return undefined
+  const run = await findRun(deps.db, runId)
   if (run.state !== 'failed') return replayToRepeat(deps, run, await findSettlementOf(deps.db, run.id))
   // Nothing was charged for it, so this request is a new one.
   await forgetUnanswered(deps.db, run.id)

@@ -17,12 +17,13 @@ import type { OutputVerification, VerifyOutputInput } from '../verification/veri
 import type { BackgroundRuns } from './background-runs.ts'
 import type { Lane } from './lane.ts'
 import type { RunBody, RunStep } from './paid-unit.ts'
-import type { RunSteps } from './runs.store.ts'
+import type { RunReads, RunSteps } from './runs.store.ts'
 
 /** What runs, top-ups and the reconciler need. The composition root passes it in. */
 export type RunDeps = {
   db: Db
   steps: RunSteps
+  reads: RunReads
   clock: Clock
   ids: Ids
   log: Log

@@ -3,11 +3,12 @@ import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import { createSteps, type Step } from '../../platform/batch.ts'
-import { isUnavailable, type Tx, type WithNotNull } from '../../platform/db.ts'
+import { type Db, isUnavailable, type Tx, type WithNotNull } from '../../platform/db.ts'
 import type { OpenRuns, Runs, SettlementRecords } from '../../platform/generated/db.ts'
+import { groupReads } from '../../platform/group-reads.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
-import { findRunOfNonce, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
+import { findRunsOfNonces, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
 import type { PaymentNonce } from '../payments/x402.ts'
 import type { PartialOutput } from './lane.ts'
 import type { RunProgress } from './runs.schema.ts'
@@ -80,10 +81,15 @@ function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result>
   }
 }
 
-/** The settlement and the run that used this nonce. */
-export async function findByNonce(tx: Tx, paymentNonce: PaymentNonce) {
-  const runId = await findRunOfNonce(tx, paymentNonce)
-  if (runId === undefined) return undefined
+/** What every payment asks before its run is admitted, for many callers in one query each. */
+export type RunReads = ReturnType<typeof createRunReads>
+
+export const createRunReads = (db: Db) => ({
+  findRunOfNonce: groupReads((nonces: readonly PaymentNonce[]) => findRunsOfNonces(db, nonces)),
+  findUnansweredRun: groupReads((requests: readonly UnansweredRequest[]) => findUnansweredRuns(db, requests)),
+})
+
+export async function findRunWithSettlement(tx: Tx, runId: string) {
   const [run, settlement] = await Promise.all([findRun(tx, runId), findSettlementOf(tx, runId)])
   return { run, settlement }
 }
@@ -98,26 +104,28 @@ export async function findByKey(tx: Tx, scope: string, route: string, key: strin
     .where('expires_at', '>', now)
     .executeTakeFirst()
   if (!keyRow) return undefined
-  const [run, settlement] = await Promise.all([findRun(tx, keyRow.run_id), findSettlementOf(tx, keyRow.run_id)])
-  return { run, settlement, bodyHash: keyRow.body_hash }
+  return { ...(await findRunWithSettlement(tx, keyRow.run_id)), bodyHash: keyRow.body_hash }
 }
 
-/**
- * The run of this request whose caller has not had the answer: it was not known whether the payment arrived. A tenant's
- * run belongs to the tenant, a guest's to its payer.
- */
-export async function findUnansweredRun(
-  tx: Tx,
-  requestHash: string,
-  owner: { tenantId: string } | { payer: string },
-): Promise<RunRow | undefined> {
-  const unanswered = tx.selectFrom('unanswered_payments').select('run_id').where('request_hash', '=', requestHash)
-  const owned =
-    'tenantId' in owner
-      ? unanswered.where('tenant_id', '=', owner.tenantId)
-      : unanswered.where('tenant_id', 'is', null).where('payer', '=', owner.payer)
-  const row = await owned.orderBy('created_at').limit(1).executeTakeFirst()
-  return row && findRun(tx, row.run_id)
+/** A tenant's run belongs to the tenant, a guest's to its payer. */
+export type UnansweredRequest = { requestHash: string; owner: { tenantId: string } | { payer: string } }
+
+/** The run of each request whose caller has not had the answer: it was not known whether the payment arrived. */
+async function findUnansweredRuns(tx: Tx, requests: readonly UnansweredRequest[]): Promise<(string | undefined)[]> {
+  const tenantIds = requests.map(({ owner }) => ('tenantId' in owner ? owner.tenantId : null))
+  const payers = requests.map(({ owner }) => ('payer' in owner ? owner.payer : null))
+  const { rows } = await sql<{ place: number; run_id: string }>`
+    select asked.place::int as place, first.run_id
+    from unnest(${requests.map(({ requestHash }) => requestHash)}::text[], ${tenantIds}::text[], ${payers}::text[])
+      with ordinality as asked(request_hash, tenant_id, payer, place)
+    cross join lateral (
+      select run_id from unanswered_payments unanswered
+      where unanswered.request_hash = asked.request_hash and unanswered.tenant_id is not distinct from asked.tenant_id
+        and (asked.tenant_id is not null or unanswered.payer = asked.payer)
+      order by created_at limit 1
+    ) first`.execute(tx)
+  const runIds = new Map(rows.map((row) => [row.place, row.run_id]))
+  return requests.map((_, index) => runIds.get(index + 1))
 }
 
 /** The caller has the answer, or needs none because nothing was charged. */
