@@ -37,8 +37,16 @@ async function loadEdr() {
   return { edr, context }
 }
 
+export type EvmCall = [method: string, params: readonly unknown[]]
+
+export type Evm = {
+  send: ChainRequest
+  /** One after the other in one call, without a turn of the event loop in between. The first error is thrown and ends it. */
+  sendAll(calls: readonly EvmCall[]): Promise<unknown[]>
+}
+
 /** A fresh EVM whose token address holds the loader; `finishLoading` puts the token there. */
-export async function createEvm(genesisTime: bigint): Promise<{ send: ChainRequest; finishLoading(): Promise<void> }> {
+export async function createEvm(genesisTime: bigint): Promise<Evm & { finishLoading(): Promise<void> }> {
   loadedEdr ??= loadEdr()
   const { edr, context } = await loadedEdr
   const provider = await context.createProvider(
@@ -73,8 +81,8 @@ export async function createEvm(genesisTime: bigint): Promise<{ send: ChainReque
     { subscriptionCallback: () => {} },
     new edr.ContractDecoder(),
   )
-  const send: ChainRequest = async (method, params = []) => {
-    const response = await provider.handleRequest(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+  const handle = async (request: object): Promise<unknown> => {
+    const response = await provider.handleRequest(JSON.stringify(request))
     const body = (typeof response.data === 'string' ? JSON.parse(response.data) : response.data) as {
       result?: unknown
       error?: { code: number; message: string; data?: { data?: unknown } | string }
@@ -89,6 +97,14 @@ export async function createEvm(genesisTime: bigint): Promise<{ send: ChainReque
     }
     return body.result
   }
+  const toRequest = (method: string, params: readonly unknown[]) => ({ jsonrpc: '2.0', id: 1, method, params })
+  const send: ChainRequest = (method, params = []) => handle(toRequest(method, params))
+  const sendAll: Evm['sendAll'] = async (calls) =>
+    (await handle(calls.map(([method, params]) => toRequest(method, params)))) as unknown[]
   for (const account of [MINTER, LOADER]) await send('hardhat_impersonateAccount', [account])
-  return { send, finishLoading: async () => void (await send('hardhat_setCode', [USDC, readBytecode('DevUSDC')])) }
+  return {
+    send,
+    sendAll,
+    finishLoading: async () => void (await send('hardhat_setCode', [USDC, readBytecode('DevUSDC')])),
+  }
 }

@@ -10,8 +10,8 @@
 
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import type { Clock } from '../../platform/clock.ts'
-import { encodeCall, maxBigInt, SELECTOR, toQuantity } from './codec.ts'
-import { createEvm, MINTER, USDC } from './edr.ts'
+import { encodeCall, keccak, maxBigInt, SELECTOR, toBytes, toHex, toQuantity } from './codec.ts'
+import { createEvm, type Evm, type EvmCall, MINTER, USDC } from './edr.ts'
 import { type ChainJournal, JournalTakenOver, type MinedTransaction } from './journal.ts'
 import { answerFromJournal } from './journal-rpc.ts'
 import { createReadWriteLock } from './read-write-lock.ts'
@@ -44,8 +44,7 @@ export type ChainLog = {
 
 type Deps = { journal: ChainJournal; clock: Clock; log: ChainLog }
 
-type RunningEvm = {
-  send: ChainRequest
+type RunningEvm = Evm & {
   epoch: bigint
   /** The state of earlier blocks is not available. */
   firstBlock: bigint
@@ -60,6 +59,9 @@ type RunningEvm = {
 const RESERVE_STEP = 1_000n
 const MINT_GAS = 200_000
 const MAX_RECENT_RECEIPTS = 16
+const READ_LATEST: EvmCall = ['eth_getBlockByNumber', ['latest', true]]
+
+type MinedRpcBlock = RpcBlock & { transactions: RpcTransaction[] }
 
 export async function createEmbeddedChain({ journal, clock, log }: Deps): Promise<EmbeddedChain> {
   const lock = createReadWriteLock()
@@ -77,7 +79,8 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
   const startEvm = async (): Promise<RunningEvm> => {
     const startedAt = performance.now()
     const state = await journal.load()
-    const { send, finishLoading } = await createEvm(state.time > 0n ? state.time : now())
+    const { finishLoading, ...evm } = await createEvm(state.time > 0n ? state.time : now())
+    const { send } = evm
     await restoreState(send, state)
     await finishLoading()
     const loadedBlock = BigInt((await send('eth_blockNumber')) as string)
@@ -85,7 +88,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     if (headNumber > loadedBlock) await send('hardhat_mine', [toQuantity(headNumber - loadedBlock), '0x0'])
     const head = (await send('eth_getBlockByNumber', ['latest', false])) as RpcBlock
     const startedEvm: RunningEvm = {
-      send,
+      ...evm,
       epoch: state.epoch,
       firstBlock: headNumber,
       reservedBlock: state.reservedBlock,
@@ -124,18 +127,31 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     }
   }
 
-  /** Mines with `submit`, journals the resulting block, and only then returns the outcome. */
-  const mine = async <Result>(evm: RunningEvm, submit: () => Promise<Result>, raw: Hex | null): Promise<Result> => {
+  /**
+   * Sends a call that mines, journals the resulting block, and only then returns what the call returned. `raw` is the
+   * transaction where it was signed by somebody else.
+   */
+  const mine = async (evm: RunningEvm, call: EvmCall, raw: Hex | null = null): Promise<unknown> => {
     try {
       await reserveBlocks(evm)
-      await callEvm(evm, 'evm_setNextBlockTimestamp', [toQuantity(maxBigInt(now(), evm.headTime))])
-      const outcome = await submit().then(
-        (value) => ({ value }),
-        (error: unknown) => ({ error }),
-      )
-      await journalNewBlock(evm, raw)
-      if ('error' in outcome) throw outcome.error
-      return outcome.value
+      const outcome = await evm
+        .sendAll([
+          ['evm_setNextBlockTimestamp', [toQuantity(maxBigInt(now(), evm.headTime))]],
+          call,
+          READ_LATEST,
+          ...(raw ? [['eth_getTransactionReceipt', [toHex(keccak(toBytes(raw)))]] satisfies EvmCall] : []),
+        ])
+        .then(
+          ([, value, latest, receipt]) => ({ value, latest: latest as MinedRpcBlock, receipt }),
+          (error: unknown) => ({ error }),
+        )
+      if (!('error' in outcome)) {
+        await journalNewBlock(evm, outcome.latest, raw, outcome.receipt as RpcReceipt | null | undefined)
+        return outcome.value
+      }
+      const latest = (await callEvm(evm, ...READ_LATEST)) as MinedRpcBlock
+      if (await journalNewBlock(evm, latest, raw)) throw new Error('A block was mined, and its call failed.')
+      throw outcome.error
     } catch (error) {
       if (error instanceof RpcError) throw error
       // The EVM may now hold a transaction that the journal does not: discard the EVM, because the journal is authoritative.
@@ -146,19 +162,22 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     }
   }
 
-  /** A submission mines one block, or none when the EVM refused it. */
-  const journalNewBlock = async (evm: RunningEvm, raw: Hex | null) => {
-    const latest = (await callEvm(evm, 'eth_getBlockByNumber', ['latest', true])) as RpcBlock & {
-      transactions: RpcTransaction[]
-    }
-    const { transactions, ...header } = latest
+  /** A call mines one block, or none when the EVM refused it; returns whether it did. `known` is a receipt of it. */
+  const journalNewBlock = async (
+    evm: RunningEvm,
+    { transactions, ...header }: MinedRpcBlock,
+    raw: Hex | null,
+    known?: RpcReceipt | null,
+  ): Promise<boolean> => {
     const number = BigInt(header.number)
-    if (number === evm.headNumber) return
+    if (number === evm.headNumber) return false
     if (number !== evm.headNumber + 1n) throw new Error(`Block ${number} came after block ${evm.headNumber}.`)
     if (transactions.length > 0) {
-      const receipts = await Promise.all(
-        transactions.map(({ hash }) => callEvm(evm, 'eth_getTransactionReceipt', [hash]) as Promise<RpcReceipt>),
-      )
+      const readReceipt = async (hash: string) =>
+        known?.transactionHash === hash
+          ? known
+          : ((await callEvm(evm, 'eth_getTransactionReceipt', [hash])) as RpcReceipt)
+      const receipts = await Promise.all(transactions.map(({ hash }) => readReceipt(hash)))
       const mined: MinedTransaction[] = transactions.map((transaction, index) => ({
         transaction,
         receipt: receipts[index]!,
@@ -170,6 +189,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     }
     evm.headNumber = number
     evm.headTime = BigInt(header.timestamp)
+    return true
   }
 
   /** Errors of internal calls are not answers to the caller's request, so they must not surface as an RpcError. */
@@ -186,7 +206,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
       if (typeof raw !== 'string' || !/^0x([0-9a-f]{2})+$/i.test(raw))
         throw new RpcError(-32602, 'not a raw transaction')
       const evm = await getEvm()
-      return mine(evm, () => evm.send('eth_sendRawTransaction', [raw]), raw.toLowerCase() as Hex)
+      return mine(evm, ['eth_sendRawTransaction', [raw]], raw.toLowerCase() as Hex)
     })
 
   /** Block time advances even when no transaction is sent: a block is mined when a caller reads the head. */
@@ -194,7 +214,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     if (now() <= (await getEvm()).headTime) return
     await lock.write(async () => {
       const evm = await getEvm()
-      if (now() > evm.headTime) await mine(evm, () => evm.send('evm_mine'), null)
+      if (now() > evm.headTime) await mine(evm, ['evm_mine', []])
     })
   }
 
@@ -227,7 +247,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
         gas: toQuantity(MINT_GAS),
         gasPrice: '0x0',
       }
-      const hash = (await mine(evm, () => evm.send('eth_sendTransaction', [transaction]), null)) as Hex
+      const hash = (await mine(evm, ['eth_sendTransaction', [transaction]])) as Hex
       const receipt = (await evm.send('eth_getTransactionReceipt', [hash])) as RpcReceipt
       if (receipt.status !== '0x1') throw new RpcError(3, 'The token refused to mint.')
       return hash

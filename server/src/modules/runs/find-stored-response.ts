@@ -54,17 +54,20 @@ export async function findStoredResponse(
 }
 
 /**
- * The response to an earlier request with the same body, which its caller was told to ask for again and did not get: the
- * client cannot send the same payment and would be asked for another. `payer` has signed the payment of this request.
+ * The response to an earlier request of this tenant with the same body, which it was told to ask for again and did not
+ * get: the client cannot send the same payment and would be asked for another.
  */
 export async function findUnansweredResponse(
   deps: StoredResponseDeps,
   { caller, requestHash }: RequestIdentity,
-  payer?: string,
 ): Promise<RunResponse | undefined> {
-  const owner = caller.kind === 'tenant' ? { tenantId: caller.tenantId } : payer === undefined ? undefined : { payer }
-  const runId = owner && (await deps.reads.findUnansweredRun({ requestHash, owner }))
-  if (runId === undefined) return undefined
+  if (caller.kind !== 'tenant') return undefined
+  const runId = await deps.reads.findUnansweredRun({ requestHash, owner: { tenantId: caller.tenantId } })
+  return runId === undefined ? undefined : answerUnanswered(deps, runId)
+}
+
+/** The same of a run that was found. The caller must have shown that it is theirs: a guest by a payment that was verified. */
+export async function answerUnanswered(deps: StoredResponseDeps, runId: string): Promise<RunResponse | undefined> {
   const run = await findRun(deps.db, runId)
   if (run.state !== 'failed') return replayToRepeat(deps, run, await findSettlementOf(deps.db, run.id))
   // Nothing was charged for it, so this request is a new one.

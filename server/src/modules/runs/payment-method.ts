@@ -2,7 +2,7 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid, unauthorized } from '../../platform/problem.ts'
 import type { Offer } from '../governance/assess/assessment.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
-import { findStoredResponse, findUnansweredResponse } from './find-stored-response.ts'
+import { answerUnanswered, findStoredResponse } from './find-stored-response.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { RunResponse } from './paid-unit.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
@@ -28,8 +28,15 @@ export async function checkX402Payment(
   if (!request.paid) return paymentRequiredResponse(deps, toPricedRequest(request, offer))
   const terms = deps.payments.termsFor(offer.priceMicro, deadlineSecondsOf(deps, offer.agentId))
   // Read before the balance: what settles in between is then counted twice, never as if it were still there.
-  const settledMicro = await deps.readSettledMicro(request.paid.payment.authorization.from)
-  const check = await deps.payments.check(request.paid, terms)
+  const { payment } = request.paid
+  const { from: payer } = payment.authorization
+  const settledMicro = await deps.readSettledMicro(payer)
+  // A tenant's run was looked for before the price. A guest's is looked for meanwhile, and used once the payer is known.
+  const isGuest = request.caller.kind === 'guest'
+  const [check, unansweredRunId] = await Promise.all([
+    deps.payments.check(request.paid, terms),
+    isGuest ? deps.reads.findUnansweredRun({ requestHash: request.requestHash, owner: { payer } }) : undefined,
+  ])
   if ('refusal' in check) {
     // The nonce may have been used a moment ago by this very payment, sent twice: a 402 would make the client pay again.
     const storedResponse = await findStoredResponse(deps, request)
@@ -37,13 +44,10 @@ export async function checkX402Payment(
     await request.countAddress()
     return paymentRequiredResponse(deps, toPricedRequest(request, offer), check.refusal)
   }
-  const { payment } = request.paid
-  // A tenant's was looked for before the price; a guest is known by the verified payment.
-  const unanswered =
-    request.caller.kind === 'guest' && (await findUnansweredResponse(deps, request, payment.authorization.from))
+  const unanswered = unansweredRunId !== undefined && (await answerUnanswered(deps, unansweredRunId))
   if (unanswered) return unanswered
   const funds = { settledMicro, balanceMicro: check.balanceMicro }
-  return { method: 'x402', payer: payment.authorization.from, settlement: { payment, terms }, funds }
+  return { method: 'x402', payer, settlement: { payment, terms }, funds }
 }
 
 /** Only reads the balance, without a chain; the money is set aside in the transaction that admits the run. */
