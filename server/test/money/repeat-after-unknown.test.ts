@@ -173,6 +173,28 @@ describe('an official client that repeats its call after a 503 pays once', () =>
     expect(await spentBy(payer, 1)).toBe(PRICE)
   })
 
+  test('a payment in the name of a guest that another key signed gets neither the answer nor rid of it', async () => {
+    const payer = await chain.payer(1)
+    const pay = officialClient(payer)
+    const task = newTask()
+    facilitator.mode = 'loses its answer'
+    const first = await send(pay, task)
+    expect(first.status).toBe(503)
+    facilitator.mode = 'honest'
+    const forge = async () => {
+      const challenge = readChallenge((await seller.post('/api/run', task)).headers)
+      const forger = await chain.payer(1)
+      return seller.post('/api/run', task, await signPayment({ ...forger, address: payer.address }, challenge))
+    }
+    expect(await forge()).toMatchObject({ status: 402, body: { error: 'payment_required' } })
+    await reconcile(first.body.run_id)
+    const forged = await forge()
+    expect(forged).toMatchObject({ status: 402, body: { error: 'payment_required' } })
+    expect(forged.text).not.toContain(first.body.run_id)
+    expect(await send(pay, task)).toMatchObject({ status: 200, body: { run_id: first.body.run_id } })
+    expect(await spentBy(payer, 1)).toBe(PRICE)
+  })
+
   test('of a guest with a payment identifier, and with an Idempotency-Key', async () => {
     const clients: { identifier: string | undefined; headers: Record<string, string> }[] = [
       { identifier: `pay_${'a'.repeat(32)}`, headers: {} },
