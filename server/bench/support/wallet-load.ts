@@ -28,9 +28,20 @@ export async function prepareTenants(service: BenchService, count: number): Prom
 }
 
 async function prepareTenant(service: BenchService, payer: Payer, usdc: number): Promise<LoadRequest> {
+  const { headers, walletId } = await createTenantWithWallet(service, payer, usdc)
+  return walletRun(headers, walletId)
+}
+
+/** A tenant with a budget and a wallet that has `usdc`. */
+export async function createTenantWithWallet(
+  service: Pick<BenchService, 'onboard' | 'post'>,
+  payer: Payer,
+  usdc: number,
+) {
   const tenant = await service.onboard()
   const { body: wallet } = await service.post('/api/wallets', {}, tenant.headers)
-  const path = `/api/wallets/${wallet.wallet_id}/topup`
+  const walletId: string = wallet.wallet_id
+  const path = `/api/wallets/${walletId}/topup`
   const topUp = { amount_usdc: usdc }
   // The official client refuses to sign more than 1 USDC, so this payment is signed by hand.
   const challenge = await service.post(path, topUp, tenant.headers)
@@ -40,7 +51,7 @@ async function prepareTenant(service: BenchService, payer: Payer, usdc: number):
   const budget = { scope: { type: 'tenant' }, window: 'total', limit_usdc: 1_000_000, on_breach: 'block' }
   const created = await service.post('/api/budgets', budget, tenant.headers)
   if (created.status !== 200) throw new Error(`The budget returned ${created.status}: ${created.text}`)
-  return walletRun(tenant.headers, wallet.wallet_id)
+  return { ...tenant, walletId }
 }
 
 export const walletRun = (headers: Record<string, string>, walletId: string): LoadRequest => ({

@@ -15,11 +15,11 @@ import { verifyConsistency } from '@countersign/proof'
 import pg from 'pg'
 import { runLoad, startLoadGenerator } from '../../bench/support/load.ts'
 import { checkOut } from '../../bench/support/old-checkout.ts'
-import { walletRun } from '../../bench/support/wallet-load.ts'
+import { createTenantWithWallet, walletRun } from '../../bench/support/wallet-load.ts'
 import { waitForDrain } from '../../bench/support/writes.ts'
 import { checkLedger } from '../failover/checks.ts'
 import { findFreePort } from '../free-port.ts'
-import { type Payer, readChallenge, signPayment, spawnService, testEnv } from '../harness.ts'
+import { readChallenge, signPayment, spawnService, testEnv } from '../harness.ts'
 import { openReceiver } from '../webhooks/receiver.ts'
 
 const { values } = parseArgs({
@@ -79,14 +79,11 @@ try {
   say(`its background work is done ${seconds(openedAt)} s after its start`)
   const after = await readFacts(service, old)
   compare('', before.facts, after.facts)
-  expect(
-    await isSameLog(service, before.log, after.log),
-    `the log had the root ${before.log.root} and does not extend it`,
-  )
   expect(before.counts.runs === after.counts.runs, `${before.counts.runs} runs became ${after.counts.runs}`)
-  say(
-    `the first ${before.log.size} of ${after.log.size} entries of the log have the root ${before.log.root}, as before`,
-  )
+  const isSame = await isSameLog(service, before.log, after.log)
+  expect(isSame, `the log had the root ${before.log.root} and does not extend it`)
+  if (isSame)
+    say(`the first ${before.log.size} of ${after.log.size} entries of the log have the same root: ${before.log.root}`)
   say(`${after.folderMB} MB of tables`)
   await goOn(service, old)
 } catch (error) {
@@ -105,7 +102,7 @@ process.exit(faults.length === 0 ? 0 : 1)
 /** One tenant with many runs, and one with something of every kind that is not finished. */
 async function fill(from: Service) {
   const payer = await from.payer(100_000)
-  const busy = await createTenant(from, payer, Math.ceil(RUNS / 50) + 10)
+  const busy = await createTenantWithWallet(from, payer, Math.ceil(RUNS / 50) + 10)
   const { port } = new URL(from.url)
   const requests = [walletRun(busy.headers, busy.walletId)]
   for (let sent = 0; sent < RUNS; sent += 10_000) {
@@ -114,7 +111,7 @@ async function fill(from: Service) {
     say(`${sent + count} runs, ${perSecond} a second`)
   }
 
-  const tenant = await createTenant(from, payer, 10)
+  const tenant = await createTenantWithWallet(from, payer, 10)
   const seller = await post(from, '/api/wallets', { name: 'Seller' }, tenant.headers)
   const hook = { url: receiver.url, events: ['run.completed', 'preauth.closed'] }
   const webhook = await post(from, '/api/webhooks', hook, tenant.headers)
@@ -209,7 +206,8 @@ async function goOn(to: Service, { tenant, busy, keyed, paid, preauths, escrows,
   }
   receiverStatus = 200
   receiver.received.length = 0
-  const delivered = () => new Set(receiver.received.map(({ json }) => json.seq)).size
+  const delivered = () =>
+    new Set(receiver.received.filter(({ json }) => json.type === 'run.completed').map(({ json }) => json.seq)).size
   await waitUntil(() => delivered() >= KEPT_ANSWERS, DELIVERY_DEADLINE_MS)
   expect(delivered() >= KEPT_ANSWERS, `${delivered()} of ${KEPT_ANSWERS} events were delivered`)
   const { port } = new URL(to.url)
@@ -256,17 +254,6 @@ async function readDeliveries(from: Service, { headers }: Tenant, webhookId: str
     seq,
     state,
   }))
-}
-
-async function createTenant(from: Service, payer: Payer, usdc: number) {
-  const tenant = await from.onboard()
-  const { wallet_id: walletId } = await post(from, '/api/wallets', {}, tenant.headers)
-  const path = `/api/wallets/${walletId}/topup`
-  const challenge = readChallenge((await from.post(path, { amount_usdc: usdc }, tenant.headers)).headers)
-  await post(from, path, { amount_usdc: usdc }, { ...tenant.headers, ...(await signPayment(payer, challenge)) })
-  const budget = { scope: { type: 'tenant' }, window: 'total', limit_usdc: 1_000_000, on_breach: 'block' }
-  await post(from, '/api/budgets', budget, tenant.headers)
-  return { ...tenant, walletId: walletId as string }
 }
 
 async function post(from: Service, path: string, body: unknown, headers: Record<string, string>) {

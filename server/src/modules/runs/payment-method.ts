@@ -27,9 +27,9 @@ export async function checkX402Payment(
 ): Promise<PaymentMethod | RunResponse> {
   if (!request.paid) return paymentRequiredResponse(deps, toPricedRequest(request, offer))
   const terms = deps.payments.termsFor(offer.priceMicro, deadlineSecondsOf(deps, offer.agentId))
-  // Read before the balance: what settles in between is then counted twice, never as if it were still there.
   const { payment } = request.paid
   const { from: payer } = payment.authorization
+  // Read before the balance: what settles in between is then counted twice, never as if it were still there.
   const settledMicro = await deps.readSettledMicro(payer)
   // A tenant's run was looked for before the price. A guest's is looked for meanwhile, and used once the payer is known.
   const isGuest = request.caller.kind === 'guest'
