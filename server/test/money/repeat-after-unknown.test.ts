@@ -104,6 +104,18 @@ const send = async (pay: typeof fetch, body: unknown, headers: Record<string, st
 
 const spentBy = async (payer: Payer, funded: number) => BigInt(funded * 1e6) - (await chain.balance(payer.address))
 
+/** A guest pays, and the facilitator loses its answer once. */
+async function payWithoutAnswer() {
+  const payer = await chain.payer(1)
+  const pay = officialClient(payer)
+  const task = newTask()
+  facilitator.mode = 'loses its answer'
+  const first = await send(pay, task)
+  expect(first.status).toBe(503)
+  facilitator.mode = 'honest'
+  return { payer, pay, task, first }
+}
+
 /** Asks the chain about the payment of a run, as the reconciler does. */
 async function reconcile(runId: string, headers: Record<string, string> = {}) {
   const { payment } = await seller.db
@@ -159,13 +171,7 @@ describe('an official client that repeats its call after a 503 pays once', () =>
   })
 
   test('of a guest, who is known by the payer', async () => {
-    const payer = await chain.payer(1)
-    const pay = officialClient(payer)
-    const task = newTask()
-    facilitator.mode = 'loses its answer'
-    const first = await send(pay, task)
-    expect(first.status).toBe(503)
-    facilitator.mode = 'honest'
+    const { payer, pay, task, first } = await payWithoutAnswer()
     expect(await send(pay, task)).toMatchObject({ status: 409, body: { retryable: true } })
     expect(await spentBy(payer, 1)).toBe(PRICE)
     await reconcile(first.body.run_id)
@@ -174,13 +180,7 @@ describe('an official client that repeats its call after a 503 pays once', () =>
   })
 
   test('a payment in the name of a guest that another key signed gets neither the answer nor rid of it', async () => {
-    const payer = await chain.payer(1)
-    const pay = officialClient(payer)
-    const task = newTask()
-    facilitator.mode = 'loses its answer'
-    const first = await send(pay, task)
-    expect(first.status).toBe(503)
-    facilitator.mode = 'honest'
+    const { payer, pay, task, first } = await payWithoutAnswer()
     const forge = async () => {
       const challenge = readChallenge((await seller.post('/api/run', task)).headers)
       const forger = await chain.payer(1)

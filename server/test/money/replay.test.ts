@@ -117,8 +117,10 @@ test('the run of a nonce is found by its network and asset too: another token ma
   const authorization = { payer: payer.address.toLowerCase(), nonce }
   const { findRunOfNonce } = createRunReads(world.db)
   const others = [{ network: 'eip155:84532' }, { asset: `0x${'11'.repeat(20)}` }, { nonce: `0x${'6c'.repeat(32)}` }]
-  const asked = [...others, {}, { asset: asset.toUpperCase().replace('X', 'x') }, ...others]
-  const found = await Promise.all(asked.map((other) => findRunOfNonce({ ...authorization, network, asset, ...other })))
+  const variants = [...others, {}, { asset: asset.toUpperCase().replace('X', 'x') }, ...others]
+  const runIds = await Promise.all(
+    variants.map((other) => findRunOfNonce({ ...authorization, network, asset, ...other })),
+  )
   const { run_id: runId } = answer.body
-  expect(found).toEqual([undefined, undefined, undefined, runId, runId, undefined, undefined, undefined])
+  expect(runIds).toEqual([undefined, undefined, undefined, runId, runId, undefined, undefined, undefined])
 })

@@ -129,9 +129,9 @@ async function fill(from: Service) {
   }
   const preauths: string[] = []
   for (let n = 1; n <= 3; n += 1) {
-    const asked = { agent_id: 'fleet-7', mandate_id: mandate.mandate_id, amount_usdc: n / 100 }
+    const preauth = { agent_id: 'fleet-7', mandate_id: mandate.mandate_id, amount_usdc: n / 100 }
     const merchant = { id: 'maps.example', pay_to: `0x${'1'.repeat(40)}` }
-    preauths.push((await post(from, '/api/pre-auth', { ...asked, merchant }, tenant.headers)).preauth_id)
+    preauths.push((await post(from, '/api/pre-auth', { ...preauth, merchant }, tenant.headers)).preauth_id)
   }
   const escrows: string[] = []
   for (const amount of [0.2, 0.3]) {

@@ -162,20 +162,20 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     }
   }
 
-  /** A call mines one block, or none when the EVM refused it; returns whether it did. `known` is a receipt of it. */
+  /** A call mines one block, or none when the EVM refused it; returns whether it did. `receipt` is one of its own, if there is any. */
   const journalNewBlock = async (
     evm: RunningEvm,
     { transactions, ...header }: MinedRpcBlock,
     raw: Hex | null,
-    known?: RpcReceipt | null,
+    receipt?: RpcReceipt | null,
   ): Promise<boolean> => {
     const number = BigInt(header.number)
     if (number === evm.headNumber) return false
     if (number !== evm.headNumber + 1n) throw new Error(`Block ${number} came after block ${evm.headNumber}.`)
     if (transactions.length > 0) {
       const readReceipt = async (hash: string) =>
-        known?.transactionHash === hash
-          ? known
+        receipt?.transactionHash === hash
+          ? receipt
           : ((await callEvm(evm, 'eth_getTransactionReceipt', [hash])) as RpcReceipt)
       const receipts = await Promise.all(transactions.map(({ hash }) => readReceipt(hash)))
       const mined: MinedTransaction[] = transactions.map((transaction, index) => ({
@@ -185,7 +185,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
       }))
       const effects = await readTokenEffects(mined, (method, params) => callEvm(evm, method, params))
       await journal.append(evm.epoch, { header: header as RpcBlock, transactions: mined, effects })
-      for (const receipt of receipts) cacheReceipt(evm.recentReceipts, receipt)
+      for (const minedReceipt of receipts) cacheReceipt(evm.recentReceipts, minedReceipt)
     }
     evm.headNumber = number
     evm.headTime = BigInt(header.timestamp)

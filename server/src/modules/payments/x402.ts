@@ -65,8 +65,8 @@ const payments = new WeakMap<Headers, ReceivedPayment>()
 
 /** Undefined when the request carries no payment. A header that cannot be read is a 400: another 402 would not help. */
 export function readPayment(headers: Headers): ReceivedPayment | undefined {
-  const known = payments.get(headers)
-  if (known) return known
+  const earlierPayment = payments.get(headers)
+  if (earlierPayment) return earlierPayment
   const payment = parsePayment(headers)
   if (payment) payments.set(headers, payment)
   return payment
