@@ -45,7 +45,8 @@ function bindingsOf(text: string, separators: RegExp): Binding[] {
 export function checkExchangedNames(task: ReadTask, output: ReadText, source: string): Finding {
   if (task.is.creative || task.code) return notApplicable
   const sourceValues = hasTwoNumbers(source) ? bindingsOf(source, /[.;\n,"“”]/) : []
-  const written = sourceValues.length === 0 ? [] : bindingsOf(output.raw, /[.;\n]/)
+  const canBeExchanged = new Set(sourceValues.map(({ name }) => name)).size > 1
+  const written = canBeExchanged ? bindingsOf(output.raw, /[.;\n]/) : []
   const conflicts = written.filter(({ name, noun, value }) => {
     const own = sourceValues.filter((binding) => binding.name === name && binding.noun === noun)
     const others = sourceValues.filter((binding) => binding.name !== name && binding.noun === noun)

@@ -128,6 +128,11 @@ export const readNumbers = (text: string, { words = false } = {}): readonly Text
     ? cached('numbers and words', text, (part) => findNumbers(part, true))
     : cached('numbers', text, (part) => findNumbers(part, false))
 
+const PERCENT = '%|percent\\b|per cent\\b|Prozent\\b|por ciento\\b|pour cent\\b'
+const PERCENT_AHEAD = new RegExp(`^\\s{0,2}(?:${PERCENT})`, 'i')
+/** Whether any number of a text can be one of percent. */
+export const NAMES_PERCENT = new RegExp(PERCENT, 'i')
+
 function findNumbers(text: string, words: boolean): readonly TextNumber[] {
   spendSteps(text.length * 2)
   const numbers: TextNumber[] = []
@@ -147,9 +152,7 @@ function findNumbers(text: string, words: boolean): readonly TextNumber[] {
       start,
       end,
       decimals: scale === 1 ? decimalsOf(digits) : 0,
-      isPercent: /^\s{0,2}(?:%|percent\b|per cent\b|Prozent\b|por ciento\b|pour cent\b)/i.test(
-        text.slice(end, end + 12),
-      ),
+      isPercent: PERCENT_AHEAD.test(text.slice(end, end + 12)),
       isWord: false,
     })
   }

@@ -3,6 +3,7 @@ import { combine, type Finding, failed, notApplicable, passed } from './finding.
 import {
   hasTwoNumbers,
   isRoughIn,
+  NAMES_PERCENT,
   readNumbers,
   standsFor,
   type TextNumber,
@@ -25,13 +26,17 @@ export const checkPercentages = (task: ReadTask, answer: Answer): Finding =>
       ])
     : notApplicable
 
+/** Most answers have none, which is seen without reading their numbers. */
+const percentsOf = (answer: Answer): readonly TextNumber[] =>
+  NAMES_PERCENT.test(answer.text) ? answer.numbers.filter(({ isPercent }) => isPercent) : []
+
 const isRounded = (number: TextNumber, value: number) =>
   Math.abs(Math.abs(number.values[0]!) - Math.abs(value)) <= 0.5000001 * 10 ** -number.decimals
 
 /** "from 80,000 to 92,000: growth in percent?" and "what share of 250 if 35 bought?" */
 function checkChange(task: ReadTask, answer: Answer): Finding {
   if (task.full.words.length > 60) return notApplicable
-  const percents = answer.numbers.filter((number) => number.isPercent)
+  const percents = percentsOf(answer)
   if (percents.length === 0) return notApplicable
   const request = task.full.raw
   const change =
@@ -139,7 +144,7 @@ const SHARE_ASKED =
 /** "Travel 120, IT 310, training 70. What share is IT?", "the total and the share of March". */
 function checkShareOfList(task: ReadTask, answer: Answer): Finding {
   const text = withoutGroups(withoutRounding(task.full.raw.slice(0, 800)))
-  const percents = answer.numbers.filter(({ isPercent }) => isPercent)
+  const percents = percentsOf(answer)
   if (percents.length === 0 || task.code) return notApplicable
   const pairs = labelledValues(text)
   const figures = readNumbers(text).filter(
