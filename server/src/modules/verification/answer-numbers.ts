@@ -16,11 +16,28 @@ function findAnswer(raw: string): Answer {
   return {
     text,
     get numbers() {
-      numbers ??= readNumbers(text, { words: true })
+      numbers ??= [...readNumbers(text, { words: true }), ...spacedNumbers(text)]
       return numbers
     },
   }
 }
+
+/** "1 800 €": with a space for thousands. It may as well be two figures, so these are read too. */
+const spacedNumbers = (text: string): TextNumber[] =>
+  [...text.matchAll(/(?<![\d.,]|\d )\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?(?!\d| \d|[.,]\d)/g)].map(
+    ({ 0: digits, index }) => {
+      const [whole, fraction = ''] = digits.replaceAll(' ', '').split(/[.,]/) as [string, string?]
+      return {
+        values: [Number(`${whole}.${fraction}`)],
+        text: digits,
+        start: index,
+        end: index + digits.length,
+        decimals: fraction.length,
+        isPercent: false,
+        isWord: false,
+      }
+    },
+  )
 
 export const shows = ({ text, numbers }: Answer, value: number, isRough = false) =>
   numbers.some((number) => standsFor(number, value, isRough || isRoughIn(text, number)))

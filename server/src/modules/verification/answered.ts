@@ -30,7 +30,7 @@ const DECLINED =
   /\b(?:not|can't|cannot|unable|never|won't|sorry|unfortunately|nicht|kein\w{0,2}|leider|pas|désolée?|no puedo|non posso)\b/i
 /** "Policy: never give out …", "we don't give medical advice" */
 const FORBIDS =
-  /\b(?:policy|rules?|guidelines?|richtlinie|règle|política|regel)\b[^\n]{0,120}\b(?:never|not|no|don['’]?t|cannot|can['’]t|only|kein\w{0,2}|nicht|nie|pas|jamais|nunca)\b/i
+  /\b(?:do not|don['’]t|never|must not) (?:reveal|disclose|tell|share|give out|promise|quote)\b|\b(?:policy|rules?|guidelines?|richtlinie|règle|política|regel)\b[^\n]{0,120}\b(?:never|not|no|don['’]?t|cannot|can['’]t|only|kein\w{0,2}|nicht|nie|pas|jamais|nunca)\b/i
 /** A message may promise for later, ask for something or send elsewhere when its task says so. */
 const PROMISES =
   /\b(?:auto-?reply|out[- ]of[- ]office|away|absen\w{2,3}|(?:get|come|be) back|will (?:answer|reply|call|send|follow|write|check)|later|postpon\w{1,4}|delay\w{0,3}|ask (?:for|her|him|them)|needs?|missing|abwesen\w{2,5}|später|nachreichen|bitte um)\b/i
@@ -201,7 +201,10 @@ const CLARIFYING =
   /\b(?:would you like|do you (?:want|need|have|mean|prefer)|could you|can you|please (?:provide|share|tell|specify|clarify|let me know|paste|describe)|tell me|let me know|let's clarify|what (?:tone|style|kind|type|is your|are your|is the (?:purpose|context|audience|goal|length|topic|budget|target)|exactly|format|would|do you|topic|language|length|level|details|budget|platform|version|sort)|who is (?:the|your)|which (?:one|format|tone|style|version|language|aspect|of|do you|would)|how (?:long|many words|formal|detailed|much|would you|do you)|more (?:details?|information|context|specific)|need to know|need more|a (?:few|couple of) (?:questions|details|things)|should (?:it|i|the)|are you looking|before i (?:start|begin|can|write|answer)|möchten sie|können sie|könnten sie|welche\w?|mehr (?:informationen|details)|pourriez-vous|pouvez-vous|quel(?:le)? (?:ton|style|type|est)|plus de (?:détails|précisions|contexte)|podría|puede\w? (?:dar|proporcionar|decir|indicar)|qué (?:tipo|tono|estilo)|más (?:detalles|información)|potrebbe|può|che (?:tipo|tono)|poderia|pode|que tipo|mais (?:detalhes|informações)|kunt u|kun je)/iu
 
 const FILLER =
-  /^(?:(?:sure|of course|certainly|absolutely|happy to help|i'?d be happy to|great|gladly|gerne|bien sûr|avec plaisir|con mucho gusto|volentieri|com prazer|claro|certo|natürlich|good question|that depends|it depends|das kommt darauf an|ça dépend|depende|dipende|thanks|thank you|interesting)\b.{0,140}|(?:hello|hi|okay|ok)\b.{0,24}|.{0,60}:)$/iu
+  /^(?:(?:sure|of course|certainly|absolutely|happy to help|i(?:'?d| would) be (?:happy|glad|delighted) to|great|gladly|gerne|bien sûr|avec plaisir|con mucho gusto|volentieri|com prazer|claro|certo|natürlich|good question|that depends|it depends|das kommt darauf an|ça dépend|depende|dipende|thanks|thank you|interesting)\b.{0,140}|(?:hello|hi|okay|ok)\b.{0,24}|.{0,60}:)$/iu
+
+const WANTS_TEXT_PASTED =
+  /\bplease (?:paste|provide|share|send|upload|attach)\b.{3,120}\b(?:i(?:'ll| will| can)|me to)\b/i
 
 function findQuestionBack(task: ReadTask, output: ReadText): Finding {
   if (task.isVague || task.lacksMaterial || task.is.questions || task.is.translation || output.raw.length > SHORT)
@@ -230,6 +233,9 @@ function findQuestionBack(task: ReadTask, output: ReadText): Finding {
   )
   const fault = failed('It asks for what the task already says, instead of answering.')
   if (rest.length > 0) return passed
+  // "Please paste the complaints, and I will …", below a task that has them
+  const asksForText = sentences.some((sentence) => WANTS_TEXT_PASTED.test(sentence))
+  if (asksForText && task.material !== '' && !/^(?:writer|support)/.test(task.agentId)) return fault
   return scoreDeclining(task, output) > LEANS_TO_DECLINING ? fault : doubt(fault)
 }
 

@@ -178,7 +178,7 @@ function checkWeekdayClaims({ text }: Answer): Finding {
 
 const COUNT = '\\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|zwei|drei|vier|deux|trois|dos|tres'
 const OFFSET = new RegExp(
-  `\\b(${COUNT})[ -](?:calendar )?(days?|weeks?|months?|years?|tagen?|wochen?|monaten?|jours?|semaines?|mois|días?|semanas?|meses)\\b`,
+  `(?<![/\\d.,-])\\b(${COUNT})[ -](?:calendar )?(days?|weeks?|months?|years?|tagen?|wochen?|monaten?|jours?|semaines?|mois|días?|semanas?|meses)\\b`,
   'gi',
 )
 const ASKS_DATE =
@@ -292,7 +292,9 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   const durations = durationsOf(text)
   // "Three tasks of 45 min each": how often is not read.
   if (durations.length > 0 && /\b(?:each|every|jeweils|je|chacune?|cada|ogni|elk)\b/i.test(text)) return notApplicable
-  if (times.length === 1 && durations.length > 0 && durations.length <= 5 && written.length > 0) {
+  // Notes tell of times without asking for one.
+  const isAsked = task.request.includes('?') || task.full.words.length <= 30
+  if (isAsked && times.length === 1 && durations.length > 0 && durations.length <= 5 && written.length > 0) {
     const reachable = new Set<number>([times[0]!])
     for (const duration of durations)
       for (const time of [...reachable])

@@ -222,6 +222,11 @@ function unitEquations(text: string): UnitEquation[] {
   })
 }
 
+export const hasRightTable = (output: ReadText): boolean => {
+  const { applies, fault } = checkTables(output)
+  return applies && fault === undefined
+}
+
 /** The rows and columns that a table calls its total add up. */
 function checkTables(output: ReadText): Finding {
   let isChecked = false
@@ -242,7 +247,14 @@ function checkTables(output: ReadText): Finding {
       // A figure among those of its column is a rate or a mean of them.
       if (total.values[0]! >= Math.min(...values) && total.values[0]! <= Math.max(...values)) continue
       isChecked = true
-      if (!standsFor(total, sumOf(values)) && !standsFor(total, sumOf(cells.map((cell) => cell!.values.at(-1)!))))
+      // Each figure may be rounded, and the total made of those that are not.
+      const rounding = (0.5 * cells.length + 0.51) * 10 ** -total.decimals
+      const isRounded = total.decimals > 0 && Math.abs(total.values[0]! - sumOf(values)) <= rounding
+      if (
+        !isRounded &&
+        !standsFor(total, sumOf(values)) &&
+        !standsFor(total, sumOf(cells.map((cell) => cell!.values.at(-1)!)))
+      )
         return failed('A total in the table is not the sum of its column.')
     }
     const totalColumn = header.findIndex(
@@ -269,7 +281,7 @@ function checkTables(output: ReadText): Finding {
 }
 
 const LIST_LINE =
-  /^(?:[-*•] |\d{1,2}[.)] )?([\p{L}][^:|\d]{0,40}?)\s?(?:[:–=]|-(?= ))\s?(?:[$€£]|[A-Z]{3} )?\s?([-−]?\d[\d.,'\u00a0\u202f]{0,14}) ?(?:[$€£]|\p{L}{1,12})?\.?(?:\s[–—(][^\d\n]{0,120})?$/u
+  /^(?:[-*•] |\d{1,2}[.)] )?([\p{L}][^:|\d]{0,40}?)\s?(?:[:–=]|-(?= )|(?<=^[-*•] .{1,42}) )\s?(?:[$€£]|[A-Z]{3} )?\s?([-−]?\d[\d.,'\u00a0\u202f]{0,14}) ?(?:[$€£]|\p{L}{1,12})?\.?(?:\s[–—(][^\d\n]{0,120})?$/u
 /** The lines are not all added. */
 const OTHER_LINE =
   /\b(?:discount|vat|tax|shipping|sub-?total|net|gross|less|minus|saving|savings|saved|balance|income|revenue|profit|average|mean|median|deposit|rabatt|netto|brutto|mwst|refund|credit|count|number|price|rate|share)\b|%/i
@@ -279,7 +291,10 @@ const OTHER_PART = /\b(?:budget|left|remaining|rest|max|min|target|goal|limit)\b
 /** "Paint: 120 / Tape: 18 / Total: 140": lines of one label and one figure, and one that is called total. */
 function checkListTotal(output: ReadText): Finding {
   if (!NAMES_TOTAL.test(output.raw.replaceAll('**', ''))) return notApplicable
-  const lines = output.lines.map((line) => LIST_LINE.exec(line.replaceAll('**', '')))
+  // "Travel: 64.90 + 18.00 = 82.90"
+  const lines = output.lines.map((line) =>
+    LIST_LINE.exec(line.replaceAll('**', '').replace(/: [\d.,+ ×x*€$£]{3,80} = (?=[$€£]?\d)/, ': ')),
+  )
   const at = lines.findIndex((line) => line && TOTAL.test(line[1]!))
   if (at < 0) return notApplicable
   let from = at

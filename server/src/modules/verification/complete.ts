@@ -51,11 +51,11 @@ export function checkComplete(task: ReadTask, output: ReadText, finishedEarly: b
   if (finishedEarly) return failed('The model stopped at its limit of length.')
   const end = task.is.template && /_{3,}\s*$/.test(output.raw.slice(-40)) ? passed : findEnd(task, output)
   // "A joke about someone who never finishes" may stop on purpose.
-  const mayBeOpen =
-    STOPS_BY_ORDER.test(task.full.raw) ||
-    ((task.is.creative || task.agentId.startsWith('comedian')) && WANTS_OPEN.test(task.full.raw))
+  const mayBeOpen = STOPS_BY_ORDER.test(task.full.raw) || (isPlayful(task) && WANTS_OPEN.test(task.full.raw))
   return mayBeOpen ? doubt(end) : end
 }
+
+const isPlayful = (task: ReadTask) => task.is.creative || task.agentId.startsWith('comedian')
 
 function findEnd(task: ReadTask, output: ReadText): Finding {
   const text = output.raw.trimEnd()
@@ -100,6 +100,8 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
     return passed
   if (/^(?:https?:|www\.|[#@]\p{L})|\w@\w/u.test(body.slice(body.lastIndexOf(' ') + 1).slice(0, 200))) return passed
   const sentence = sentencesOf(body).at(-1) ?? body
+  // "*prints forty pages*": what somebody does in a dialogue
+  if (/(?:^|[ :])[*_](?![*_])[^*_\n]{2,80}[*_]$/.test(lastLine) && isPlayful(task)) return passed
   if (isWordCut(task, output, body)) return failed('It stops in the middle of a word.')
   const words = wordsOf(sentence)
   const last = words.at(-1) ?? ''
@@ -129,8 +131,25 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
   // Words that the task gives for the end are no beginning: "signed with The people upstairs".
   const isGiven = words.length >= 2 && task.full.raw.toLowerCase().includes(sentence.toLowerCase())
   if ((SIGNATURE.test(sentence) || isGiven) && words.length <= 8) return passed
-  const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
+  const end =
+    endsUnlikeTheRest(output, sentence, words) || isVerseCut(task, output, words)
+      ? failed('Its last sentence has no end.')
+      : passed
   return isLoose ? doubt(end) : end
+}
+
+/** A poem whose lines have a mark at their ends, but for the last one. */
+function isVerseCut(task: ReadTask, output: ReadText, words: readonly string[]): boolean {
+  const before = output.lines.slice(0, -1)
+  const isSigned = /\n\s*\n[^\n]{1,200}$/.test(output.raw.trimEnd())
+  return (
+    isPlayful(task) &&
+    before.length >= 5 &&
+    words.length >= 4 &&
+    !isSigned &&
+    output.lines.every((line) => wordsOf(line).length <= 14) &&
+    before.filter((line) => /[.!?,;:…—–"”»]$/u.test(trimMarks(line))).length * 5 >= before.length * 4
+  )
 }
 
 /** "An end time that the neighbours can live with", in a text without full stops. */
@@ -175,7 +194,7 @@ function isItemCutAtFigure(lines: readonly string[], last: string): boolean {
   const items = lines.slice(0, -1).filter((line) => LIST_ITEM.test(line))
   return (
     LIST_ITEM.test(last) &&
-    /\p{Ll}{2} \d{1,3}$/u.test(last) &&
+    /\p{Ll}{2} \d{1,3}(?:[.,]\d)?$/u.test(last) &&
     !last.includes(':') &&
     items.length >= 2 &&
     items.every((line) => /[.!?]$/.test(trimMarks(line)))
@@ -222,6 +241,7 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
   if (marker) {
     const items = before.filter((line) => markerOf(line) === marker)
     return (
+      (items.length === 0 && words.length >= 8 && before.filter(ends).length >= 3) ||
       (items.length >= 1 && items.every(ends) && words.length >= 3) ||
       (items.length >= (OPEN_ENDED.has(words.at(-1)!) ? 1 : 3) && items.every(ends) && words.length >= 1) ||
       (isSecond && words.length >= 3 && items.some(ends)) ||
@@ -256,7 +276,9 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
 
 /** "The basement", "Falls Sie noch", but not "The Kranz family". */
 const hasBegun = (sentence: string, first: string) =>
-  OPENS_CLAUSE.has(first) || (BEGINS.has(first) && !/\s\P{Ll}/u.test(sentence))
+  OPENS_CLAUSE.has(first) ||
+  CONTRACTED.test(first.replace('’', "'")) ||
+  (BEGINS.has(first) && !/\s\P{Ll}/u.test(sentence))
 
 /** The last word is the beginning of a longer one of the task, or, in an English text, of none at all. */
 function isWordCut(task: ReadTask, output: ReadText, body: string): boolean {

@@ -13,6 +13,7 @@ const ADDRESSES: readonly RegExp[] = [
   /\b(?:whoever|whichever|anyone who|any|all|every) (?:\p{L}{2,14} ){0,3}?(?:process(?:es|ing)?|reads?|reading|tall(?:ies|ying)|count(?:s|ing)|grad(?:es?|ing)|check(?:s|ing)|review(?:s|ing)|classif(?:ies|ying)|summari[sz](?:es?|ing)|handl(?:es?|ing)|evaluat(?:es?|ing)|translat(?:es?|ing)) this\b|\b(?:bots?|systems?|models?|assistants?|ais?|engines?|tools?|machines?) (?:reading|processing|summari[sz]ing|evaluating|handling|translating) this\b/iu,
   /(?:人工智能|模型|AI|助手)\s?(?:[:：]|必须|应该|请)/u,
   /\b(?:begin|start|hidden|special|secret) (?:of )?(?:the )?instructions?\s?[:：]|[{[(<]\s?hidden\s?[:：]|\{\{\s?system\s?\}\}|<\s?(?:assistant|system|ai|bot|model)[_ -](?:instructions?|prompt|message|note|orders?)\s?>/i,
+  /[[<](?:system|assistant|instructions?)[\]>]/i,
   /\b(?:admin|system|developer|manager|security|root|begin|start) override\b|\bOVERRIDE\s?[:-]/i,
   /\b(?:from now on,? (?:you|always|respond|answer|reply|say|write|end|start|begin|add|append|include|recommend|mention)\b|you are now|new (?:rule|instruction)s?\b|for all future|if (?:a|an|any|you are an?|you're an?) (?:bot|ai|llm|language model|assistant)\b|(?:being )?processed by an? (?:language model|ai|llm|bot))/iu,
 ]
@@ -20,13 +21,15 @@ const ADDRESSES: readonly RegExp[] = [
 /** People and things may have these names too, so the demand has to be about an answer: "assistants: rate it 10/10". */
 const ADDRESSES_WITH_ORDER: readonly RegExp[] = [
   /(?<![-\p{L}\d])(?:AI|KI|IA|LLM|GPT|chatbots?|bots?|language models?|sprachmodell)(?:[- ]\p{L}{3,20})?(?: \p{L}{2,14}){0,4}?,/iu,
-  /\b(?:notes?|remarks?|notice|message|instructions?|memo|orders?|hinweis|anweisung|notiz|nota|mensaje|instrucción|instrucciones|istruzione|istruzioni|consigne|instrução|mensagem|uwaga|opmerking) (?:to|for|an|für|à|pour|al|a|para|per|dla|aan|voor) (?:\p{L}{2,12} ){0,3}?(?:assistants?|asistente|assistente|systems?|engines?|agents?|summari[sz]ers?|classifiers?|parsers?|crawlers?)\b\s?[:：,.-]?/iu,
+  /\b(?:notes?|remarks?|notice|message|instructions?|memo|orders?|hinweis|anweisung|notiz|nota|mensaje|instrucción|instrucciones|istruzione|istruzioni|consigne|instrução|mensagem|uwaga|opmerking) (?:to|for|an|für|à|pour|al|a|para|per|dla|aan|voor) (?:\p{L}{2,12} ){0,3}?(?:assistants?|asistente|assistente|systems?|engines?|agents?|(?:text|review|writing|editing) tools?|summari[sz]ers?|classifiers?|parsers?|crawlers?)\b\s?[:：,.-]?/iu,
   /(?<![-\p{L}\d]|\b(?:our|my|your|their|its|teaching|lab|laboratory|shop|sales|store|dental|medical|research|legal|nursing|care|kitchen|personal|executive|office|classroom) )(?:assistants?|assistente|asistente|assistante|assistent)(?:[- ]\p{L}{3,20})?(?: \p{L}{2,14}){0,4}?\s?(?:[:：>\]](?!:)|,|\b(?:this is|must|should|shall|have to|need to|(?:are|is) (?:required|instructed|to)|always|please|muss|soll|doit|debe|deve)\b)/iu,
   // "evaluators: always", "Decision systems should", "<!-- summarizer: add"
   /(?:^|[\n"“«'(<[.!?:;#*/-]\s?|\b(?:to|for|any|all|an|für|à|au|al|para o|para el|per) )(?:the )?(?:(?:automated|automatic|evaluation|scoring|grading|review|summary|reviewing|screening|decision|ranking|translation|support|ai) ){0,2}(?:models?|modelo|modello|modèle|modell|(?:automated|automatic|evaluation|scoring|grading|review|screening|decision|ranking|ai) systems?|systems?(?= (?:instruction|note|notice|directive|command|message|prompt|update|alert|announcement|policy|rule|bulletin|must|should|shall))|engines?|evaluators?|summari[sz]ers?|classifiers?|graders?|parsers?|screeners?|reviewers?|copilots?|readers?|tools?)(?: (?:instruction|note|notice|directive|command|message|prompt|update|alert|announcement|policy|rule|bulletin)s?(?: v?[\d.]{1,6})?)?\s?(?:[:：>\],](?!:)|\b(?:must|should|shall)\b)/iu,
+  // "automated auditors shall treat …", "[Note for automated screening: …"
+  /\bautomat(?:ed|ic) (?:\p{L}{4,14} ){0,1}\p{L}{4,14}\s?(?:[:：]|\b(?:must|should|shall)\b)/iu,
   /\b(?:developer|admin|debug|maintenance|god) mode\s?[:：,]/iu,
   // "3) System: new policy. Say that …", "###ADMIN: limit lifted, grant …"
-  /(?<=\n|[#*([]{1,3}\s?|["“]|\d[.)] )(?:system|admin(?:istrator)?)\s?[:：](?=\s?(?:[^\n]{0,120}?(?:[.;,:] ?|\band ))?(?:do not|don't|ignore|disregard|say|state|reply|grant|approve|refund|report that|tell|classify|output|antworte|schreibe?|sage?|réponds|responde|rispondi)(?!\p{L}))/iu,
+  /(?<=\n|[#*([]{1,3}\s?|["“]|\d[.)] |<!-- ?)(?:system|admin(?:istrator)?)\s?[:：](?=\s?(?:[^\n]{0,120}?(?:[.;,:] ?|\band ))?(?:do not|don't|ignore|disregard|say|state|reply|grant|issue|confirm|approve|refund|report that|tell|classify|output|antworte|schreibe?|sage?|réponds|responde|rispondi)(?!\p{L}))/iu,
 ]
 
 /** Those who grade or choose are people too, so a text speaks to a model by these names where it is to be judged. */
@@ -37,7 +40,7 @@ const JUDGES =
 
 /** What an answer is told to do. */
 export const ORDER =
-  /(?<!\p{L}|\b(?:people|we|they|i|who|can|may|could|would|staff|team|humans?|colleagues) )(?:make it clear|make clear|ignore|set|tell|count|disregard|forget|output|write|say|report|rank|rate|state|add|append|omit|mention|recommend|treat|list|include|choose|select|pick|record|invite|approve|classify|confirm|describe|conclude|prefer|praise|mark|reply|respond|answer|print|declare|insert|end with|begin with|explain|summari[sz]e|translate|give|score|grade|award|assign|grant|escalate|promise|accept|reveal|claim|promote|put|offer|refund|issue|present|call it|placed|ranked|listed|ignorier\p{L}{0,3}|schreib\p{L}{0,3}|antworte\p{L}{0,2}|bestätig\p{L}{0,3}|gewähr\p{L}{0,2}|füge|nenn\p{L}{0,2}|bewert\p{L}{0,3}|empfiehl|empfehlen|di(?:le|ga|gli|s|tes)?|réponds?|répondez|écri[sv]\p{L}{0,2}|ajoute[rz]?|recommande[rz]?|ignore[rz]|responde[rd]?|escrib[ea]|añad[ea]|recomiend[ea]|rispond[ia]|scriv[ia]|aggiung[ia]|raccomand[ia]|escreva|adicione|recomende)(?!\p{L})/iu
+  /(?<!\p{L}|\b(?:people|we|they|i|who|can|may|could|would|staff|team|humans?|colleagues) )(?:change this|make it clear|make clear|ignore|set|tell|count|disregard|forget|output|write|say|report|rank|rate|state|add|append|omit|mention|recommend|treat|list|include|choose|select|pick|record|invite|approve|classify|confirm|describe|conclude|prefer|praise|mark|reply|respond|answer|print|declare|insert|end with|begin with|explain|summari[sz]e|translate|give|score|grade|award|assign|grant|escalate|promise|accept|reveal|claim|promote|put|offer|refund|issue|present|call it|placed|ranked|listed|ignorier\p{L}{0,3}|schreib\p{L}{0,3}|antworte\p{L}{0,2}|bestätig\p{L}{0,3}|gewähr\p{L}{0,2}|füge|nenn\p{L}{0,2}|bewert\p{L}{0,3}|empfiehl|empfehlen|di(?:le|ga|gli|s|tes)?|réponds?|répondez|écri[sv]\p{L}{0,2}|ajoute[rz]?|recommande[rz]?|ignore[rz]|responde[rd]?|escrib[ea]|añad[ea]|recomiend[ea]|rispond[ia]|scriv[ia]|aggiung[ia]|raccomand[ia]|escreva|adicione|recomende)(?!\p{L})/iu
 
 /** "Write a …" in front of "notice to the lab assistants:". */
 const WRITES =
@@ -146,7 +149,7 @@ function isSaidInShort(following: string, before: string, output: ReadText): boo
     (word) => !ORDINARY_CAPITALS.test(word) && !before.includes(word) && outputCapitals.has(word),
   )
   if (isShouted && output.words.length <= 20) return true
-  const quoted = /["'“‘«]([^"'”’»\n]{4,80})["'”’»]/.exec(following)?.[1]
+  const quoted = /(?<!\p{L})["'“‘«]([^"'”’»\n]{4,80})["'”’»]/u.exec(following)?.[1]
   return (
     quoted !== undefined &&
     output.words.length <= wordsOf(quoted).length + 8 &&
@@ -174,7 +177,7 @@ const quotationEnd = (text: string) => {
 }
 
 const quotedTokens = (text: string) =>
-  [...text.matchAll(/["'“‘«`]([^"'“”‘’»`\n]{4,80})["'”’»`]/g)]
+  [...text.matchAll(/(?<!\p{L})["'“‘«`]([^"'“”‘’»`\n]{4,80})["'”’»`]/gu)]
     .map((match) => plainText(match[1]!))
     .filter(({ length }) => length >= 4)
 

@@ -7,11 +7,12 @@ import {
   isApart,
   isFunctionWord,
   languageNamed,
+  languagesByStem,
   sameLanguage,
 } from './languages.ts'
 import { numberOfWord } from './numbers.ts'
 import { isCsv } from './requested-form.ts'
-import type { ReadTask } from './task.ts'
+import { OWN_LANGUAGE, type ReadTask } from './task.ts'
 import { quotedPassages, type ReadText, splitFences, wordsOf } from './text.ts'
 import { rankOf } from './word-meaning.ts'
 
@@ -41,6 +42,20 @@ const DATE_WORDS = new Set('mon tue wed thu fri sat sun jan feb mar apr jun jul 
 /** How many words of English are common. */
 const COMMON = 5_000
 
+/** "A reminder to an English client": whichever language is meant, it is neither that of the task nor the one named. */
+function isOfNoneNamed(task: ReadTask, output: ReadText, { language, isSure }: DetectedLanguage): boolean {
+  if (!task.mentionsLanguage || task.is.translation || !isSure || !task.language?.isSure) return false
+  if (output.words.length < 10 || /\blanguages\b/i.test(task.full.raw)) return false
+  // Of languages in other letters some are not told apart.
+  if (/\p{L}/u.test(task.full.raw.replaceAll(/\p{Script=Latin}/gu, ''))) return false
+  const named = [...task.full.words.map(languageNamed), ...languagesByStem(task.full.raw)].filter(
+    (name) => name !== undefined,
+  )
+  if (language === 'en' && isMostlyEnglish(task.request)) return false
+  const others = [task.language.language, detectLanguage(wordsOf(task.material))?.language ?? '', ...named]
+  return named.length > 0 && !others.some((other) => sameLanguage(language, other))
+}
+
 /** The answer is in the language of the task, or in the one that the task names. */
 export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // Code without a word around it has the names of its language.
@@ -52,6 +67,9 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // Where a language is named and there is only code, its comments are what can be in a language.
   // Names that the task has say nothing of the language.
   const taskWords = new Set(task.full.words)
+  // Names that are put in order stay as they are.
+  if (!target && output.words.length > 0 && output.words.every((word) => taskWords.has(word) || /^\d+$/.test(word)))
+    return notApplicable
   const words = wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text)
   const language = detectLanguage(
     words.filter((word) => !DATE_WORDS.has(word) && (!taskWords.has(word) || isFunctionWord(word))),
@@ -72,7 +90,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
     // "Comment dit-on … en italien ?" may be answered in French, with the words quoted.
     const isAsking = /\b(?:dit-on|heißt|sagt man|se dice|si dice|how do you say|hoe zeg je)\b/i.test(task.request)
     const isOwn = task.language !== undefined && sameLanguage(language.language, task.language.language)
-    if (isAsking || (isOwn && quotedPassages(output.raw, 200).length > 0)) return notApplicable
+    const isQuoted = quotedPassages(output.raw, 200).length > 0 && !OWN_LANGUAGE.test(task.request)
+    if (isAsking || (isOwn && isQuoted)) return notApplicable
     // In a translation every word counts; other texts may quote words of another language.
     const isTranslation =
       task.is.translation ||
@@ -91,6 +110,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
       ? failed(`It is in another language (${language.language}) than the one asked for (${target}).`)
       : notApplicable
   }
+  if (language && isOfNoneNamed(task, output, language))
+    return failed(`It is in another language (${language.language}) than any that the task names or is in.`)
   if (!language || !task.language || task.mentionsLanguage || isListOfTitles(prose)) return notApplicable
   // "Five Italian dishes" have Italian names.
   const isNamed = task.requestWords.some((word) => languageNamed(word) === language.language)

@@ -41,10 +41,16 @@ function readList(text: string): { request: string; items: string[] } {
   const [first = '', ...rest] = lines
   const colon = first.indexOf(':')
   const inLine = colon > 0 ? first.slice(colon + 1).trim() : ''
-  const clean = (item: string) => item.trim().replace(/^[-*•]\s|^["“]|["”.?!]{1,5}$/g, '')
+  // "Tom de Wit (sort under W)"
+  const clean = (item: string) =>
+    item
+      .trim()
+      .replace(/ \([^()]{1,60}\)[.?!]{0,5}$/, '')
+      .replace(/^[-*•]\s|^["“]|["”.?!]{1,5}$/g, '')
   if (rest.length >= 3 && !inLine) return { request: first, items: rest.map(clean).filter(Boolean) }
-  if (rest.length > 0 || !inLine) return { request: text, items: [] }
-  const items = inLine.split(/[,;]/).map(clean).filter(Boolean)
+  const listLine = rest.length === 1 && !inLine && first.endsWith(':') ? rest[0]! : inLine
+  if ((rest.length > 0 && listLine === inLine) || !listLine) return { request: text, items: [] }
+  const items = listLine.split(/[,;]/).map(clean).filter(Boolean)
   return { request: first.slice(0, colon), items: items.every((item) => item.length <= 40) ? items : [] }
 }
 

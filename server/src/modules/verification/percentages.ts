@@ -157,9 +157,12 @@ function checkShareOfList(task: ReadTask, answer: Answer): Finding {
     .find((part) => SHARE_ASKED.test(part) && !/\d/.test(part))
   const words = question?.toLowerCase().match(/\p{L}+/gu) ?? []
   const named = pairs.filter(({ label }) =>
-    words.some((word) => word === label || (label.length >= 3 && word.startsWith(label))),
+    // "As a table" names no ward A.
+    label.length === 1
+      ? question?.split(/\P{L}+/u).includes(label.toUpperCase())
+      : words.some((word) => word === label || (label.length >= 3 && word.startsWith(label))),
   )
-  if (named.length !== 1 || /\b(?:each|every|change|growth|more|less|increase|than)\b/i.test(question ?? ''))
+  if (named.length !== 1 || /\b(?:each|every|per|change|growth|more|less|increase|than)\b/i.test(question ?? ''))
     return notApplicable
   const value = (100 * named[0]!.value) / sumOf(pairs.map((pair) => pair.value))
   return percents.some(

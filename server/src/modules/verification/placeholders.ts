@@ -31,8 +31,10 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
   const phrase = task.lacksMaterial || task.isVague ? undefined : PLACEHOLDER_PHRASE.exec(prose)?.[0]
   // Of code it is a word for what a query or a text field has.
   const isTerm = phrase?.toLowerCase() === 'placeholder' && task.agentId.startsWith('coder')
-  if (phrase && !isTerm && !task.full.raw.toLowerCase().includes(phrase.toLowerCase()))
-    return failed('It leaves a place to be filled in.')
+  // "Dates will be announced": the text given leaves it open.
+  const isOpenThere =
+    phrase !== undefined && task.full.raw.toLowerCase().includes(phrase.toLowerCase().replace(/^to be /, ''))
+  if (phrase && !isTerm && !isOpenThere) return failed('It leaves a place to be filled in.')
   if (
     /(?<![\p{L}\d])(?:[XYZ]{1,3} ?%|[$€£] ?[XYZ]{1,4}(?![\p{L}\d])|X{2,}(?![\p{L}\d])|[XYZ] (?:days|weeks|months|years|units|euros|dollars|customers|percent)\b)/u.test(
       prose,
@@ -52,6 +54,7 @@ const GAPS: readonly (readonly [RegExp, number])[] = [
   [/(?<![\w_])__(?![\w_])/g, 2],
   [/\|\s{0,3}(?:\.{3}|…)\s{0,2}%?\s{0,3}(?=\|)/g, 3],
   [/(?<![$\w`{])\{[a-z][a-z\d _]{2,30}\}(?!\})/g, 2],
+  [/(?<=[\p{L}\d,.:;(€$£] ?)(?<![-*] |\[)\[[A-Z](?:[\w ]{0,30}\w)?\](?![([])/gu, 3],
 ]
 
 /** "Hold __ meetings by __", "a {kind of reed} from {country}", a table of dots: several gaps of a kind that the task does not have. */

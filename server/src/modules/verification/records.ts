@@ -92,7 +92,7 @@ const firstValue = ({ values }: TextNumber) => values[0]!
 function rowsOf(text: string): TaskRecord[] {
   const lines = text.split('\n').slice(0, 200)
   for (const mark of ['|', ';', '\t', ',']) {
-    const rows = lines
+    const rows = (mark === ',' ? longestRun(lines, (line) => /,(?! )/.test(line) && !line.includes(', ')) : lines)
       .map((line) =>
         line
           .replace(/^\s*\||\|\s*$/g, '')
@@ -102,7 +102,7 @@ function rowsOf(text: string): TaskRecord[] {
       .filter((cells) => cells.length >= 2 && !cells.every((cell) => /^[:\s-]*$/.test(cell)))
     const width = rows.at(-1)?.length ?? 0
     const isTable = rows.length >= 3 && rows.every((cells) => cells.length === width)
-    if (!isTable || (mark === ',' && lines.some((line) => line.includes(', ')))) continue
+    if (!isTable) continue
     const hasHeader = !rows[0]!.some((cell) => /^[$€£]?\s?-?\d[\d.,]*\s?[%€$£]?$/.test(cell))
     const records = rows.slice(hasHeader ? 1 : 0).flatMap((cells): TaskRecord[] => {
       const figures = cells.flatMap((cell) =>
@@ -114,6 +114,17 @@ function rowsOf(text: string): TaskRecord[] {
     if (records.length >= 2) return records
   }
   return []
+}
+
+/** The most lines one after the other that fit: rows below a request. */
+function longestRun(lines: readonly string[], fits: (line: string) => boolean): readonly string[] {
+  let longest: readonly string[] = []
+  for (let start = 0, at = 0; at <= lines.length; at++) {
+    if (at < lines.length && fits(lines[at]!)) continue
+    if (at - start > longest.length) longest = lines.slice(start, at)
+    start = at + 1
+  }
+  return longest
 }
 
 /** "Fuel per 100 km: Vito 54 l": a figure of the request is none of the name. */

@@ -263,7 +263,6 @@ const PAIR =
 function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText): string | undefined {
   const fits = (value: number) =>
     bound === 'exactly' ? value === count : bound === 'most' ? value <= count : value >= count
-  const { prose } = splitFences(output.raw)
   if (unit === 'lines') {
     const lines = output.lines.filter((line) => !/^[#*_]/.test(line) || output.lines.length <= count)
     if (fits(lines.length) || fits(output.lines.length)) return undefined
@@ -273,15 +272,21 @@ function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText
   }
   if (unit === 'paragraphs') {
     // A greeting and a closing are no paragraphs.
-    const paragraphs = prose.split(/\n\s*\n/).filter((part) => wordsOf(part).length > 8).length
+    const paragraphs = splitFences(output.raw)
+      .prose.split(/\n\s*\n/)
+      .filter((part) => wordsOf(part).length > 8).length
     return fits(paragraphs) || Math.abs(paragraphs - count) <= 1
       ? undefined
       : `${count} paragraphs were asked for and there are ${paragraphs}.`
   }
   if (unit === 'sentences') {
+    const { prose } = splitFences(output.raw)
     const all = sentencesOf(prose)
+    // "Add the rates, and tell me in one sentence which to look at": the table is none of them.
+    const besideTable = prose.replaceAll(/^\|.*$/gm, '')
+    if (besideTable !== prose && fits(sentencesOf(besideTable).length)) return undefined
     // A remark in brackets at the end may be none of them.
-    const body = prose.replace(/(?<=[.!?]) {0,2}\([^()\n]{20,240}\)\s*$/, '')
+    const body = prose.replace(/(?<=[.!?])\s{0,4}\([^()\n]{20,300}\)\s*$/, '')
     if (body !== prose && fits(sentencesOf(body).length)) return undefined
     const sentences = all.filter((sentence) => wordsOf(sentence).length > 3 && !/[,:]$/.test(sentence))
     const low = sentences.filter((sentence) => /[.!?。！？…]["”’)]*$/u.test(sentence)).length

@@ -215,10 +215,9 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
       request,
     )
   )
+    // A day that the task gives is not promised.
     forbid(
-      /\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b|\bnext (?:week|month)\b|\bby (?:monday|tuesday|wednesday|thursday|friday)\b|\bwithin \d+ (?:days|weeks)\b/i.test(
-        output.raw,
-      ),
+      (output.raw.match(PROMISED_TIME) ?? []).some((time) => !task.full.raw.toLowerCase().includes(time.toLowerCase())),
       'It names a date, and none was wanted.',
     )
   return combine(findings)
@@ -275,3 +274,7 @@ function forbiddenWords(request: string): string[] {
 
 const UNSPECIFIC =
   /^(?:(?:it|this|that|them|these|how|why|what|when|other|being|having|anything|anyone)\b.*|names?|prices?|figures?|numbers?|dates?|details?|competitors?|politics|religion|brands?|errors?|mistakes?|typos?|text|code|words?|comments?|links?|images?|emojis?|jargon|markdown)$/i
+
+/** Days and weeks by which something is promised. */
+const PROMISED_TIME =
+  /\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b|\bnext (?:week|month)\b|\bby (?:monday|tuesday|wednesday|thursday|friday)\b|\bwithin \d+ (?:days|weeks)\b/gi

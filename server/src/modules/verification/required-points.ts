@@ -59,7 +59,7 @@ export const LENGTH_LIMIT =
   /(?:\b(?:max\.?|maximum|at (?:most|least)|under|up to|exactly|about|in|within|no more than|between|zwischen|höchstens|maximal|entre) )?\d{1,5}(?:\s?(?:[-–]|to|and|or|bis|und|à|et|a|y)\s?\d{1,5})?[ -](?:words?|characters?|chars|sentences?|lines?|paragraphs?|wörtern?|zeichen|sätzen?|mots|caractères|palabras|parole)(?![\p{L}])/giu
 
 const LISTED =
-  /\b(?:must mention|should mention|has to mention|needs to mention|mention(?:s|ing)?|(?:must |please )?name (?:both|all)(?: \w{1,12}){0,3}|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
+  /\b(?:(?:must|should|has to|have to|needs to) include(?=:)|must mention|should mention|has to mention|needs to mention|mention(?:s|ing)?|(?:must |please )?name (?:both|all)(?: \w{1,12}){0,3}|include (?:all|every|each)(?: \w{1,12}){0,3}|cover (?:all|every|each)(?: \w{1,12}){0,3}|keep (?:all|every)(?: \w{1,12}){0,3})(?: of (?:them|these))?(?: that)?(?::\s?|\s|\s?\()([^\n]{3,400})/gi
 
 /** "Mention the price" is an order at the start of a clause or after "must"; "does it mention a price" and "prices include tax" are none. */
 export const isOrder = (order: string, ahead: string): boolean => {

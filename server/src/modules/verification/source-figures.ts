@@ -29,6 +29,7 @@ export function checkSwappedDigits(task: ReadTask, output: ReadText, source: str
 }
 
 const CLOCK = /(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])/g
+const HALF_DAY = /(?<![\d:.])(1[0-2]|[1-9])(?:\.([0-5]\d))? ?[ap]\.?m\b/gi
 /** Words of a task whose times are moved or compared. */
 const MOVES_TIMES =
   /\b(?:hours?|minutes?|mins?|later|earlier|before|after|between|from|convert|zone|utc|gmt|c?est|[ep]st|duration|how long|delay\w{0,3}|late|moved?|postpone\w?|instead|stunden?|minuten|später|früher|vor|nach|ab)\b/i
@@ -36,7 +37,11 @@ const MOVES_TIMES =
 /** "Collect by 16:00" where the only time given is 18:00. */
 export function checkOnlyTime(task: ReadTask, output: ReadText): Finding {
   const timesIn = (text: string) => [
-    ...new Set([...text.matchAll(CLOCK)].map(([, hour, minute]) => `${Number(hour) % 12}:${minute}`)),
+    ...new Set(
+      [...text.matchAll(CLOCK), ...text.matchAll(HALF_DAY)].map(
+        ([, hour, minute = '00']) => `${Number(hour) % 12}:${minute}`,
+      ),
+    ),
   ]
   const taskTimes = timesIn([task.full.raw, ...task.context].join('\n'))
   if (!/^(?:writer|support)/.test(task.agentId) || taskTimes.length !== 1 || MOVES_TIMES.test(task.full.raw))

@@ -1,10 +1,11 @@
-import { type Answer, shows, sumOf } from './answer-numbers.ts'
-import { hasRightEquation } from './claims.ts'
+import { type Answer, readAnswer, shows, sumOf } from './answer-numbers.ts'
+import { hasRightEquation, hasRightTable } from './claims.ts'
 import { hasRate } from './conversions.ts'
 import { datasetsOf } from './datasets.ts'
 import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { standsFor, withoutRounding } from './numbers.ts'
 import type { ReadTask } from './task.ts'
+import { readText } from './text.ts'
 
 const deviationOf = (values: readonly number[], divisor: number) => {
   const mean = sumOf(values) / values.length
@@ -122,7 +123,7 @@ const PLAIN_WORDS = new Set(
     'standard sum sums table tell thanks the their them these this to together altogether total totals two up us value values variance we ' +
     'week month year day what whats whole you your below above add answer result and then too place places figures figure line end ' +
     'der die das den dem des und von aus ist wie viel folgenden folgende le la les du de et est quelle quel suivantes suivants sur el los ' +
-    'las y es il i e di dei delle nedir ve'
+    'las y es il i e di dei delle nedir ve my s'
   ).split(' '),
 )
 const MAX_LABELS = 3
@@ -141,8 +142,11 @@ const isPlain = (text: string, pattern: RegExp) =>
     .filter((clause) => pattern.test(clause) && !NARROWS.test(clause))
     .some(
       (clause) =>
-        (clause.toLowerCase().match(/\p{L}+/gu) ?? []).filter((word) => !PLAIN_WORDS.has(word) && !pattern.test(word))
-          .length <= MAX_LABELS,
+        new Set(
+          (clause.toLowerCase().match(/\p{L}+/gu) ?? []).filter(
+            (word) => !PLAIN_WORDS.has(word) && !STATISTICS.some(([, name]) => name.test(word)),
+          ),
+        ).size <= MAX_LABELS,
     )
 
 const CHOOSES =
@@ -158,6 +162,15 @@ const addsUp = ({ numbers }: Answer) =>
     }
     return false
   })
+
+/** The one line that begins with the name of a statistic and has a figure for it: "Median rent: 720". */
+function labelledLine(text: string, pattern: RegExp): Answer | undefined {
+  const lines = text
+    .split('\n')
+    .filter((line) => pattern.test(/^\W{0,6}(?:\p{L}+ ){0,3}\p{L}+ ?[:=](?=.{0,10}\d)/u.exec(line)?.[0] ?? ''))
+  const line = lines.length === 1 ? readAnswer(readText(lines[0]!)) : undefined
+  return line?.numbers.length === 1 ? line : undefined
+}
 
 export function checkStatistics(task: ReadTask, answer: Answer): Finding {
   const isJsonTask = /^\s{0,8}[{[]/.test(task.full.raw)
@@ -197,8 +210,7 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     return notApplicable
   const claims = withoutRestated(answer, datasets)
   if (claims.numbers.length === 0) return notApplicable
-  // "Pick from these and show the sum" is the sum of what was picked.
-  const showsWork = CHOOSES.test(task.full.raw) || addsUp(claims) || hasRightEquation(answer)
+  const showsWork = addsUp(claims) || hasRightEquation(answer) || hasRightTable(readText(answer.text))
   let first: Finding = passed
   for (const [name, pattern, compute] of statistics) {
     // "max 8 words" and "the largest customers" ask for no statistic.
@@ -224,9 +236,13 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     )
       continue
     const expected = datasets.flatMap(compute)
-    if (expected.some((value) => shows(claims, value))) continue
+    const line = labelledLine(answer.text, pattern)
+    const isContradicted = line !== undefined && !expected.some((value) => shows(line, value))
+    if (!isContradicted && expected.some((value) => shows(claims, value))) continue
     const fault = failed(`The ${name} is not the one of the figures given.`)
-    if (isPlain(request, pattern) && !showsWork) return fault
+    // "Pick from these and show the sum" is the sum of what was picked.
+    const isOfAll = !CHOOSES.test(task.full.raw)
+    if (isPlain(request, pattern) && isOfAll && (isContradicted || !showsWork)) return fault
     first = doubt(fault)
   }
   return first

@@ -30,12 +30,12 @@ const OTHER = 1.6
 const OTHER_IF_FAR = 1.1
 const FAR = 0.1
 /** What is near in meaning says the same in other words; where a language has no vectors, that cannot be told. */
-const OTHER_THOUGH_NEAR = 2.8
-const OTHER_IF_UNKNOWN = 2.2
+const OTHER_THOUGH_NEAR = 1.8
+const OTHER_IF_UNKNOWN = 1.8
 const NEAR = 0.35
-const OTHER_THOUGH_SPOKEN = 3
+const OTHER_THOUGH_SPOKEN = 1.8
 /** "They …" and "Yes, …" go on from a question without its words. */
-const OTHER_THOUGH_IT_GOES_ON = 3
+const OTHER_THOUGH_IT_GOES_ON = 2.5
 /** The output keeps the form that was asked for, as lines or as a list. */
 const OTHER_IN_FORM = 2.4
 const OTHER_IN_LIST = 3.1
@@ -68,7 +68,8 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const least = leastScore(task, output, features, { isUnrelated, isOpen })
   if (score > Math.min(MAYBE_OTHER, least)) {
     // A work that the task names and does not give is retold in other words, as is a text to be reworded.
-    const isRetold = (task.is.summary && task.material === '') || REWORDED.test(task.request)
+    const isReworded = !isOpen && REWORDED.test(task.request) && (task.material !== '' || features.near_means! >= FAR)
+    const isRetold = (task.is.summary && task.full.lines.length === 1) || isReworded
     const isSure = score > least && output.words.length >= LEAST_WORDS
     return isSure && !isRetold && !sharesAcronym(task, output) && !hasOwnLabels(task, output) ? fault : doubt(fault)
   }
@@ -113,12 +114,25 @@ function leastScore(
   const isListed = output.lines.every((line) => /^(?:[-*•]|\d{1,2}[.)])\s/.test(line))
   const isInForm = (features.shared_count === 0 || isListed) && keepsForm(task, output)
   const isFar = isUnrelated && features.near_means! < FAR
-  const ifKnown = features.near_means! >= NEAR ? OTHER_THOUGH_NEAR : isFar ? OTHER_IF_FAR : OTHER
+  const ifNear = features.shared_count === 0 ? OTHER_THOUGH_NEAR : OTHER_IN_FORM
+  const ifKnown = features.near_means! >= NEAR ? ifNear : isFar ? OTHER_IF_FAR : OTHER
   // A joke may be about anything as long as somebody speaks in it.
   const isSpoken = isOpen && features.impersonal === 0
-  const least = features.english === 0 ? OTHER_IF_UNKNOWN : isSpoken ? OTHER_THOUGH_SPOKEN : ifKnown
+  // An answer about code, where nothing was said of any, is another caller's.
+  if (hasStrayCode(task, output)) return OTHER_IF_FAR
+  // The names of code are its own.
+  const isCode = task.agentId.startsWith('coder') && output.raw.includes('```')
+  const least =
+    features.english === 0 ? (isCode ? OTHER_IN_FORM : OTHER_IF_UNKNOWN) : isSpoken ? OTHER_THOUGH_SPOKEN : ifKnown
   return !isInForm ? least : Math.max(least, isListed ? OTHER_IN_LIST : OTHER_IN_FORM)
 }
+
+const hasStrayCode = (task: ReadTask, output: ReadText) =>
+  !task.agentId.startsWith('coder') &&
+  /`[^`\n]{0,60}[_.()=[\]{}][^`\n]{0,60}`/.test(output.raw) &&
+  !/`|[_{}]|\(\)|\b(?:code|function|script|sql|regex|query|commands?|terminal|shell|html|css|json|yaml|api|python|javascript|typescript|java|bash|git|docker|config\w{0,9}|servers?|deploy\w{0,5}|bugs?|error|variable|formula|excel|sheets?|software|developer\w?)\b/i.test(
+    task.full.raw,
+  )
 
 /** "What does HS code mean?" */
 const sharesAcronym = (task: ReadTask, output: ReadText) =>

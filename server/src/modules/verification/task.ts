@@ -165,7 +165,7 @@ const looksLikeWords = (words: readonly string[]) =>
   words.filter((word) => /[aeiouy]/.test(word) && !/[^aeiouy]{4}/.test(word)).length * 2 > words.length
 
 const MISSING =
-  /\b(?:attached|attachment|enclosed|uploaded|below|following|the (?:csv|file|dataset|spreadsheet|pdf|image|screenshot|snippet|attachment)|(?:this|these|my|(?<!\b(?:about|for) )our) (?:\w{1,20} )?(?:function|code|script|csv|file|data|dataset|spreadsheet|numbers?|figures|text|essay|article|paragraph|email|e-mail|letter|query|contract|document|pdf|report|class|program|component|regex|tweet|poem|message|ticket|log|sentence|config|cv|resume|draft|page|list|table|logos?|images?|photos?|pictures?|screenshots?|designs?|\d logos|\d (?:images|photos|designs|drafts))|from before|last time|as usual|same as|earlier|angehängt\w{0,2}|beigefügt\w{0,2}|folgende\w?|ci-joint\w?|adjunt\w|allegat\w|anex\w|it returns|(?:what|how) (?:does|did|do) the (?:study|paper|article|report|document|contract|survey|transcript|text|book) (?:say|find|conclude|show|mean|claim|argue)|mein\w? (?:funktion|code|text)|ma fonction|mi función)\b/i
+  /\b(?:attached|attachment|enclosed|uploaded|below(?! (?:freezing|zero|average|cost|par|ground|sea|the|an?|\d|[$€£]))|following|the (?:csv|file|dataset|spreadsheet|pdf|image|screenshot|snippet|attachment)|(?:this|these|my|(?<!\b(?:about|for) )our) (?:\w{1,20} )?(?:function|code|script|csv|file|data|dataset|spreadsheet|numbers?|figures|text|essay|article|paragraph|email|e-mail|letter|query|contract|document|pdf|report|class|program|component|regex|tweet|poem|message|ticket|log|sentence|config|cv|resume|draft|page|list|table|logos?|images?|photos?|pictures?|screenshots?|designs?|\d logos|\d (?:images|photos|designs|drafts))|from before|last time|as usual|same as|earlier|angehängt\w{0,2}|beigefügt\w{0,2}|folgende\w?|ci-joint\w?|adjunt\w|allegat\w|anex\w|it returns|(?:what|how) (?:does|did|do) the (?:study|paper|article|report|document|contract|survey|transcript|text|book) (?:say|find|conclude|show|mean|claim|argue)|mein\w? (?:funktion|code|text)|ma fonction|mi función)\b/i
 
 const lacksMaterial = (request: string, material: string, code: string, full: ReadText) =>
   !material.trim() &&
@@ -191,12 +191,13 @@ const speaksOfLanguage = (words: readonly string[]) =>
     words.join(' '),
   )
 
-const OWN_LANGUAGE =
+/** "Answer in the customer's language" */
+export const OWN_LANGUAGE =
   /\b(?:customer|client|guest|user|sender|writer|visitor|reader|patient|their|his|her|same|original)(?:'s|’s|s')? (?:own )?language\b|\bsprache des (?:kunden|gastes|absenders)|\blangue (?:du client|de l'expéditeur)|\bidioma del (?:cliente|remitente)|\blingua del cliente/i
 
 /** "Invitation with lines for name and date. German." */
 const languageAtEnd = (request: string) =>
-  languageNamed(/[.;!]\s{1,3}(\p{L}{4,12})[.!]?\s*$/u.exec(request.slice(-40))?.[1]?.toLowerCase() ?? '')
+  languageNamed(/[.;!,]\s{1,3}(?:in )?(\p{L}{4,12})[.!]?\s*$/u.exec(request.slice(-40))?.[1]?.toLowerCase() ?? '')
 
 /** "Answer in the customer's language": that of the text given. */
 function languageOfCustomer(request: string, material: string): string | undefined {

@@ -131,8 +131,8 @@ function isAbbreviation(text: string, dot: number): boolean {
       /(?:^|\s)\d{1,2}$/.test(text.slice(Math.max(0, dot - 3), dot)) &&
       /^ (?:\p{Ll}|Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)/u.test(text.slice(dot + 1, dot + 6))
     )
-  // "isn't." ends a sentence: its last letter is no initial.
-  if (word.length === 1 && /['’]/.test(text[start - 1] ?? '')) return false
+  // "isn't." and "25 °C." end a sentence: the last letter is no initial.
+  if (word.length === 1 && /['’°]/.test(text[start - 1] ?? '')) return false
   return word.length === 1 || ABBREVIATIONS.has(word)
 }
 

@@ -19,7 +19,7 @@ const ORDER_WORDS = new Set(
 
 /** An answer that goes on from the question: "They …", "Because …". */
 export const PRONOUN =
-  /^(?:they|it|its|he|she|because|this|that|these|those|there|yes|no|not|both|neither|nothing|none|only|nobody|all|sie|er|es|weil|ja|nein|ils|elles|il|elle|parce|oui|porque|perché|sí|sim|não|to|bo|tak|nie)\b/i
+  /^(?:they|it|its|he|she|because|this|that|these|those|there|yes|no|not|both|neither|nothing|none|only|nobody|all|sie|er|es|weil|ja|nein|ils|elles|il|elle|parce|oui|porque|perché|sí|sim|não|to(?= (?:jest|są|był\p{L}{0,2}|nie|się|już)\b)|bo|tak|nie)(?!\p{L})/iu
 const EXPLAINS =
   /\b(?:explain|what (?:does|is|are|was|were|do)|what's|why|how (?:does|do|did|is|are)|describe|who|history|overview|facts?|difference|known|compare|erkläre|warum|was ist|wie|pourquoi|comment|qu'est-ce|por qué|cómo|qué es|perché|come|por que|o que)\b/i
 const WANTS_LIST =
