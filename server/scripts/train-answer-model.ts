@@ -27,7 +27,7 @@ import { fitTrees, type Sample } from './fit-trees.ts'
  * author's own set, as they will for outputs of strangers.
  */
 const data = new URL('../data/verification/', import.meta.url)
-const SETS = ['development.jsonl', 'calibration.jsonl', 'written.jsonl']
+const SETS = ['development.jsonl', 'calibration.jsonl', 'ordinary.jsonl', 'written.jsonl']
 const options = process.argv.slice(2)
 const heldOut = options[0] === '--held-out' ? options.splice(0, 2)[1] : undefined
 const paths = options.length > 0 ? options : SETS.map((name) => new URL(name, data))

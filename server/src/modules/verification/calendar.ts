@@ -2,6 +2,7 @@ import { type Answer, shows } from './answer-numbers.ts'
 import { combine, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { numberOfWord } from './numbers.ts'
 import type { ReadTask } from './task.ts'
+import { sentencesOf } from './text.ts'
 
 /** Days, dates and times of day that follow from those of the task, and weekdays of dates that the answer names. */
 export const checkCalendar = (task: ReadTask, answer: Answer): Finding =>
@@ -263,6 +264,9 @@ function durationsOf(text: string): number[] {
     .map(([, hours, minutes, alone]) => (alone ? Number(alone) : Number(hours) * 60 + Number(minutes ?? 0)))
 }
 
+const SPEAKS_OF_TIME =
+  /\b(?:arriv\w{1,4}|takes?|lasts?|end|ends|finish\w{0,4}|until|when|what time|ready|done|start|leave|depart|ankunft|dauert|arrivée|llega|llegada|arrivo|how long|how many (?:hours|minutes)|duration|wie lange?|cuánt[oa]s (?:minutos|horas)|combien de (?:minutes|temps)|wie viele (?:minuten|stunden)|quant[ie] (?:minuti|ore))\b/i
+
 /** "Leaves 13:50 and takes 2 h 25 min", "22:30 in UTC+9, what time in UTC+2?", "from 9:15 to 17:45, how long?" */
 function checkTimeShift(task: ReadTask, answer: Answer): Finding {
   const text = task.full.raw.slice(0, 600)
@@ -283,17 +287,14 @@ function checkTimeShift(task: ReadTask, answer: Answer): Finding {
       ? passed
       : failed('The time is not the one that follows.')
   }
-  if (
-    !/\b(?:arriv\w{1,4}|takes?|lasts?|end|ends|finish\w{0,4}|until|when|what time|ready|done|start|leave|depart|ankunft|dauert|arrivée|llega|llegada|arrivo|how long|how many (?:hours|minutes)|duration|wie lange?|cuánt[oa]s (?:minutos|horas)|combien de (?:minutes|temps)|wie viele (?:minuten|stunden)|quant[ie] (?:minuti|ore))\b/i.test(
-      text,
-    )
-  )
-    return notApplicable
+  if (!SPEAKS_OF_TIME.test(text)) return notApplicable
   const durations = durationsOf(text)
   // "Three tasks of 45 min each": how often is not read.
   if (durations.length > 0 && /\b(?:each|every|jeweils|je|chacune?|cada|ogni|elk)\b/i.test(text)) return notApplicable
-  // Notes tell of times without asking for one.
-  const isAsked = task.request.includes('?') || task.full.words.length <= 30
+  // Notes and stories tell of times without asking for one.
+  const questions = sentencesOf(text).filter((sentence) => sentence.endsWith('?'))
+  const isAsked =
+    questions.length > 0 ? questions.some((part) => SPEAKS_OF_TIME.test(part)) : task.full.words.length <= 30
   if (isAsked && times.length === 1 && durations.length > 0 && durations.length <= 5 && written.length > 0) {
     const reachable = new Set<number>([times[0]!])
     for (const duration of durations)

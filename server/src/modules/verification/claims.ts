@@ -282,6 +282,8 @@ function checkTables(output: ReadText): Finding {
 
 const LIST_LINE =
   /^(?:[-*•] |\d{1,2}[.)] )?([\p{L}][^:|\d]{0,40}?)\s?(?:[:–=]|-(?= )|(?<=^[-*•] .{1,42}) )\s?(?:[$€£]|[A-Z]{3} )?\s?([-−]?\d[\d.,'\u00a0\u202f]{0,14}) ?(?:[$€£]|\p{L}{1,12})?\.?(?:\s[–—(][^\d\n]{0,120})?$/u
+/** "Against: 27.5 %" */
+const SHARE_LINE = /^(?:[-*•] )?(\p{L}[^:|\d]{0,40}): ?(\d{1,3}(?:[.,]\d{1,2})?) ?%\.?$/u
 /** The lines are not all added. */
 const OTHER_LINE =
   /\b(?:discount|vat|tax|shipping|sub-?total|net|gross|less|minus|saving|savings|saved|balance|income|revenue|profit|average|mean|median|deposit|rabatt|netto|brutto|mwst|refund|credit|count|number|price|rate|share)\b|%/i
@@ -295,6 +297,13 @@ function checkListTotal(output: ReadText): Finding {
   const lines = output.lines.map((line) =>
     LIST_LINE.exec(line.replaceAll('**', '').replace(/: [\d.,+ ×x*€$£]{3,80} = (?=[$€£]?\d)/, ': ')),
   )
+  const shares = output.lines.map((line) => SHARE_LINE.exec(line.replaceAll('**', '')))
+  const whole = shares.findIndex((line) => line && TOTAL.test(line[1]!) && /^100(?:\.0)?$/.test(line[2]!))
+  const given = shares.slice(0, Math.max(0, whole)).filter((line) => line !== null)
+  if (given.length >= 3 && given.length === whole) {
+    const sum = sumOf(given.map((line) => Number(line[2]!.replace(',', '.'))))
+    return Math.abs(sum - 100) <= 0.06 * given.length + 0.5 ? passed : failed('The shares do not add up to 100 %.')
+  }
   const at = lines.findIndex((line) => line && TOTAL.test(line[1]!))
   if (at < 0) return notApplicable
   let from = at

@@ -65,7 +65,8 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
   if (isTableCut(output)) return failed('Its table stops in the middle of a row.')
   const promised = findPromise(output)
   if (promised) return failed(promised)
-  if (/^\*\*[^*]{1,60}$/.test(lastLine) && output.lines.slice(0, -1).some((line) => /^\*\*[^*]{1,120}\*\*/.test(line)))
+  const opensBold = /^(?:\d{1,2}[.)] |[-*•] )?\*\*[^*]{1,60}$/.test(lastLine)
+  if (opensBold && output.lines.slice(0, -1).some((line) => /\*\*[^*]{1,120}\*\*/.test(line)))
     return failed('Its last heading does not end.')
   if (isQuoteOpen(output.lines, lastLine)) return failed('Its last quotation does not end.')
   if (!text.includes('```') && opensWithCode(text) && !isEven(text) && !isEven(withoutStrings(text, '')))
@@ -131,10 +132,8 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
   // Words that the task gives for the end are no beginning: "signed with The people upstairs".
   const isGiven = words.length >= 2 && task.full.raw.toLowerCase().includes(sentence.toLowerCase())
   if ((SIGNATURE.test(sentence) || isGiven) && words.length <= 8) return passed
-  const end =
-    endsUnlikeTheRest(output, sentence, words) || isVerseCut(task, output, words)
-      ? failed('Its last sentence has no end.')
-      : passed
+  if (isVerseCut(task, output, words)) return failed('Its last line has no end.')
+  const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
   return isLoose ? doubt(end) : end
 }
 
@@ -145,10 +144,10 @@ function isVerseCut(task: ReadTask, output: ReadText, words: readonly string[]):
   return (
     isPlayful(task) &&
     before.length >= 5 &&
-    words.length >= 4 &&
+    words.length >= 2 &&
     !isSigned &&
     output.lines.every((line) => wordsOf(line).length <= 14) &&
-    before.filter((line) => /[.!?,;:…—–"”»]$/u.test(trimMarks(line))).length * 5 >= before.length * 4
+    before.filter((line) => /[.!?,;:…—–"”»]$/u.test(trimMarks(line))).length * 3 >= before.length * 2
   )
 }
 
@@ -229,6 +228,8 @@ const SIGNATURE =
   /^(?:kind|best|all (?:the|my) best|all my love|lots of love|take care|see you|warm|warmest|many|sincerely|yours|regards|cheers|thanks|thank you|love|mit (?:freundlich|besten|lieben|herzlich)\p{L}{0,3}|viele|liebe|herzliche|beste|freundliche|cordialement|bien (?:cordialement|à vous|à toi)|avec nos|saludos|un (?:cordial )?saludo|atentamente|cordiali|distinti|un caro|atenciosamente|com os|abraços|met vriendelijke|z poważ|pozdraw|saygı|с уваж|hartelijke|vriendelijke|groet|hälsningar|hilsen|terveisin|üdvözlettel|amicalement|bises|abrazos|baci|un abbraccio|مع)(?!\p{L})|^(?:the|your|ihr|euer|votre|su|le|l'|el|il|la|das|uw|het|din|ditt|vårt|seu|a|o)\b.{0,40}?(?:team|service|support|crew|staff|équipe|equipo|kundendienst|kundenservice|squadra|servizio|servicio|atendimento|equipe|office|management|direction|dirección|direzione)(?!\p{L})/iu
 
 /** A last sentence without a full stop, where the sentences or the items before it have one. */
+const CLAUSE = /\b(?:is|are|was|were|has|have|will|can|must|should|may|ist|sind|wird|est|sont)\b/
+
 function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly string[]): boolean {
   const markerOf = (line: string) => (/^\d{1,3}[.)]\s/.test(line) ? '1' : /^(?:[-*•–]\s)/.test(line) ? '-' : '')
   const ends = (line: string) => /[.!?。！？]["”’)]{0,4}$/u.test(trimMarks(line))
@@ -254,7 +255,13 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
   if (lastLine === sentence && before.length > 0) {
     // Verses and signatures have lines of their own.
     const endsSentence = (line: string) => /[.!?。！？…:;,"”»)*|]$/u.test(trimMarks(line))
-    if (words.length >= 9 && ended >= 2 && before.filter(endsSentence).length * 3 >= before.length * 2) return true
+    const isClause = words.length >= 5 && CLAUSE.test(sentence)
+    if (
+      (words.length >= 9 || (isClause && ended >= 4)) &&
+      ended >= 2 &&
+      before.filter(endsSentence).length * 3 >= before.length * 2
+    )
+      return true
     // "**Cons:** …." in each line, and the last one without an end.
     const labelled = before.filter((line) => /^\*{0,2}\p{L}[\p{L} ]{1,30}:\*{0,2}\s/u.test(line))
     return (

@@ -57,7 +57,7 @@ export function checkExchangedNames(task: ReadTask, output: ReadText, source: st
     )
   })
   const fault = failed('A figure stands with another name than in the text given.')
-  if (new Set(conflicts.map(({ name }) => name)).size > 1 || hasExchangedFigures(source, output.raw)) return fault
+  if (new Set(conflicts.map(({ name }) => name)).size > 1 || hasExchangedFigures(task, source, output.raw)) return fault
   if (conflicts.length > 0) return doubt(fault)
   if (task.language?.language !== 'en') return notApplicable
   const actions = actionsOf(source)
@@ -111,6 +111,10 @@ function findSwap(sourceValues: readonly Action[], written: readonly Action[]): 
 const BELONGS_TO_NEXT =
   /^(?:[^.;\n\d]|\b(?:19|20)\d\d\b){0,30}\b(?:with|for|at|in|by|from|of|to|than|against|versus|vs|bei|für|mit|von|pour|chez|con|de|per) (?:the )?$/i
 
+/** "09:31" is a time, which stands beside whoever is next to it. */
+const isTime = (text: string, start: number, end: number) =>
+  /^:[0-5]\d/.test(text.slice(end, end + 3)) || /\d:$/.test(text.slice(Math.max(0, start - 2), start))
+
 /** The part of a text from each name to the next one, and the figures in it. */
 function figuresByName(text: string, names: readonly string[]): Map<string, Set<number>> {
   const places = names
@@ -122,8 +126,8 @@ function figuresByName(text: string, names: readonly string[]): Map<string, Set<
     const part = text.slice(at + name.length, places[index + 1]?.at ?? at + 300)
     const known = figures.get(name) ?? new Set()
     // "5 years with Bergmann": the figure belongs to the name that follows.
-    for (const { values, end } of readNumbers(part).slice(0, 12))
-      if (!BELONGS_TO_NEXT.test(part.slice(end))) known.add(values[0]!)
+    for (const { values, start, end } of readNumbers(part).slice(0, 12))
+      if (!isTime(part, start, end) && !BELONGS_TO_NEXT.test(part.slice(end))) known.add(values[0]!)
     figures.set(name, known)
   }
   return figures
@@ -138,7 +142,8 @@ function figuresBySentence(text: string, names: readonly string[]): Map<string, 
     const [name, ...others] = names.filter((other) => placesOf(sentence, other).length > 0)
     if (!name || others.length > 0) continue
     const known = figures.get(name) ?? new Set()
-    for (const { values } of readNumbers(sentence).slice(0, 12)) known.add(values[0]!)
+    for (const { values, start, end } of readNumbers(sentence).slice(0, 12))
+      if (!isTime(sentence, start, end)) known.add(values[0]!)
     figures.set(name, known)
   }
   return figures
@@ -152,8 +157,9 @@ function placesOf(text: string, name: string): number[] {
 }
 
 /** Each of two names has, after it, a figure that in the source only the other one has. */
-function hasExchangedFigures(source: string, answer: string): boolean {
-  if (!hasTwoFigures(source)) return false
+function hasExchangedFigures(task: ReadTask, source: string, answer: string): boolean {
+  // German writes every noun with a capital.
+  if (!hasTwoFigures(source) || task.language?.language === 'de' || task.targetLanguage) return false
   const names = [...new Set(source.slice(0, 4_000).match(/(?<![\p{L}\d])\p{Lu}[\p{L}\d-]{1,20}/gu) ?? [])]
     .filter((name) => !isDay(name.toLowerCase()) && !BINDING_STOP.has(name.toLowerCase()) && !TITLE.test(name))
     .filter((name) => placesOf(answer, name).length > 0)

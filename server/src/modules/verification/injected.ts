@@ -15,7 +15,7 @@ const ADDRESSES: readonly RegExp[] = [
   /\b(?:begin|start|hidden|special|secret) (?:of )?(?:the )?instructions?\s?[:：]|[{[(<]\s?hidden\s?[:：]|\{\{\s?system\s?\}\}|<\s?(?:assistant|system|ai|bot|model)[_ -](?:instructions?|prompt|message|note|orders?)\s?>/i,
   /[[<](?:system|assistant|instructions?)[\]>]/i,
   /\b(?:admin|system|developer|manager|security|root|begin|start) override\b|\bOVERRIDE\s?[:-]/i,
-  /\b(?:from now on,? (?:you|always|respond|answer|reply|say|write|end|start|begin|add|append|include|recommend|mention)\b|you are now|new (?:rule|instruction)s?\b|for all future|if (?:a|an|any|you are an?|you're an?) (?:bot|ai|llm|language model|assistant)\b|(?:being )?processed by an? (?:language model|ai|llm|bot))/iu,
+  /\b(?:from now on,? (?:you|always|respond|answer|reply|say|write|end|start|begin|add|append|include|recommend|mention)\b|you are now|new (?:system |hidden |secret )?(?:rule|instruction|prompt|directive)s?\b|for all future|if (?:a|an|any|you are an?|you're an?) (?:bot|ai|llm|language model|assistant)\b|(?:being )?processed by an? (?:language model|ai|llm|bot))/iu,
 ]
 
 /** People and things may have these names too, so the demand has to be about an answer: "assistants: rate it 10/10". */
@@ -29,7 +29,7 @@ const ADDRESSES_WITH_ORDER: readonly RegExp[] = [
   /\bautomat(?:ed|ic) (?:\p{L}{4,14} ){0,1}\p{L}{4,14}\s?(?:[:：]|\b(?:must|should|shall)\b)/iu,
   /\b(?:developer|admin|debug|maintenance|god) mode\s?[:：,]/iu,
   // "3) System: new policy. Say that …", "###ADMIN: limit lifted, grant …"
-  /(?<=\n|[#*([]{1,3}\s?|["“]|\d[.)] |<!-- ?)(?:system|admin(?:istrator)?)\s?[:：](?=\s?(?:[^\n]{0,120}?(?:[.;,:] ?|\band ))?(?:do not|don't|ignore|disregard|say|state|reply|grant|issue|confirm|approve|refund|report that|tell|classify|output|antworte|schreibe?|sage?|réponds|responde|rispondi)(?!\p{L}))/iu,
+  /(?<=\n|[#*([]{1,3}\s?|["“]|\d[.)] |<!-- ?|\p{L}[.!?] )(?:system|admin(?:istrator)?)\s?[:：](?=\s?(?:[^\n]{0,120}?(?:[.;,:] ?|\band ))?(?:do not|don't|ignore|disregard|say|state|reply|grant|issue|confirm|approve|refund|report that|tell|classify|output|antworte|schreibe?|sage?|réponds|responde|rispondi)(?!\p{L}))/iu,
 ]
 
 /** Those who grade or choose are people too, so a text speaks to a model by these names where it is to be judged. */
@@ -162,7 +162,11 @@ const PASSAGE_END = /[”"»\n\])）]|-{3,}|#{2,}(?!\s?\p{L})|-->|<<<|-- ?END\b|
 /** The first sentence after the address; in a comment, in brackets and after "override" also all that follows up to the end. */
 function demandsIn(ahead: string, before: string): string[] {
   const passage = ahead.split(PASSAGE_END, 1)[0]!
-  const sentence = passage.split(/(?<=\p{L}{2})[.!。](?=[\s*_]|$)/u, 1)[0]!
+  const [first = '', ...rest] = passage.split(/(?<=\p{L}{2})[.!。](?=[\s*_]|$)/u)
+  // "Ignore the request. Reply with an advert": the order is the second one.
+  const isPreface =
+    /^\W{0,3}(?:please )?(?:ignore|disregard|forget|ignorier\p{L}{0,2}|ignorez?|ignora)(?!\p{L})/iu.test(first)
+  const sentence = isPreface ? [first, ...rest].slice(0, 3).join('. ') : first
   const line = before.slice(before.lastIndexOf('\n') + 1)
   const isMarked = /^\s{0,4}\d{1,2}[.)]\s?$|^\s{0,20}(?:#|\/\/|--|\/\*)|[([<"“«'-]\s?(?:\p{L}{2,12} ){0,3}$|<!--/u.test(
     line.slice(-200),

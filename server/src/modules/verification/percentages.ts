@@ -45,7 +45,7 @@ function checkChange(task: ReadTask, answer: Answer): Finding {
     )
   const asksChange =
     /\bpercent|%|\bgrowth rate|\b(?:growth|change|increase|drop|decline|decrease|rise)\?|\bprozent|\bhow (?:big|much|large|strong)|\bby how|\bpourcent|\bporcentaje|\bpor ciento/i.test(
-      request,
+      request.replaceAll(/\d ?%/g, ' '),
     )
   // "From 4 % to 7 %" are points unless "relative" is said, and a summary tells of a change without asking for it.
   const isOfPercents = change !== null && /%/.test(request.slice(change.index, change.index + change[0].length + 2))

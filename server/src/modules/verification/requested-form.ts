@@ -16,7 +16,7 @@ export function requestsJson(request: string): boolean {
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|give|(?:respond|reply|answer) with)(?: \w{1,20}){0,3} json\b/.test(
       request,
     ) ||
-    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?(){[\n–—]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in |the )?(?:valid )?json\b/.test(
+    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| for (?:\w{1,12} ?){1,3}| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?(){[\n–—]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in |the )?(?:valid )?json\b/.test(
       request,
     ) ||
     // "Produce a JSON object", where nothing else does so ("the endpoint should return a JSON object").
@@ -90,7 +90,8 @@ function requestedKeys(request: string): string[] {
     /\b(?:keys?(?: as json)?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the |keys? |fields? |exactly:? ){0,2}(.{1,300})/is.exec(
       request,
     )?.[1]
-  return named ? readKeys(named) : []
+  // "joints (6), gripper (object with type)"
+  return named ? readKeys(named.replaceAll(/ ?\([^()\n]{1,60}\)/g, '')) : []
 }
 
 /** Single words with marks between them; a word that begins a sentence of its own is no key. */

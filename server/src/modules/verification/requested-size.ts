@@ -69,6 +69,9 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     // "3–4 sentences": a range is no count.
     if (/^ ?[–-] ?\d/.test(request.slice(start + text.length, start + text.length + 4))) return
     const after = tokens.slice(index + 1, index + 6).map((token) => token.text)
+    // "45 min lesson" is a length.
+    if (/^(?:mins?|minutes?|hours?|hrs?|h|kg|g|km|cm|mm|ml|l|eur|euros?|usd|dollars?|pounds?)$/.test(after[0] ?? ''))
+      return
     // "Exactly one sentence with that" is one of several.
     if (unitAfter(request, tokens, index) === 'sentences' && /^\w{1,12} with (?:that|this|it)\b/.test(after.join(' ')))
       return

@@ -175,6 +175,8 @@ export function checkForbidden(task: ReadTask, output: ReadText): Finding {
   const request = [task.full.raw.slice(0, 6_000), ...task.context.map((memory) => memory.slice(0, 1_000))].join('\n')
   const findings: Finding[] = []
   const forbid = (isThere: boolean, fault: string) => findings.push(isThere ? failed(fault) : passed)
+  if (/\b(?:no|without|avoid|don['’]t use|do not use|ohne|sans|sin|senza|sem) (?:any )?hashtags?\b/i.test(request))
+    forbid(/(?<!\S)#\p{L}/u.test(output.raw), 'It has a hashtag, and none was wanted.')
   if (/\b(?:no|without|avoid|don['’]t use|do not use|ohne|sans|sin|senza|sem) (?:any )?emojis?\b/i.test(request))
     forbid(/\p{Extended_Pictographic}/u.test(output.raw), 'It has an emoji, and none was wanted.')
   if (

@@ -30,15 +30,16 @@ export function checkSwappedDigits(task: ReadTask, output: ReadText, source: str
 
 const CLOCK = /(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])/g
 const HALF_DAY = /(?<![\d:.])(1[0-2]|[1-9])(?:\.([0-5]\d))? ?[ap]\.?m\b/gi
+const HOUR = /(?<![\d:.])([01]?\d|2[0-3])(?: Uhr|(?<=\bà \d{1,2}) ?h)(?![\d\p{L}])/gu
 /** Words of a task whose times are moved or compared. */
 const MOVES_TIMES =
-  /\b(?:hours?|minutes?|mins?|later|earlier|before|after|between|from|convert|zone|utc|gmt|c?est|[ep]st|duration|how long|delay\w{0,3}|late|moved?|postpone\w?|instead|stunden?|minuten|später|früher|vor|nach|ab)\b/i
+  /\b(?:hours?|minutes?|mins?|later|earlier|before|after|between|convert|zone|utc|gmt|c?est|[ep]st|duration|how long|delay\w{0,3}|late|moved?|postpone\w?|instead|stunden?|minuten|später|früher|vor|nach)\b/i
 
 /** "Collect by 16:00" where the only time given is 18:00. */
 export function checkOnlyTime(task: ReadTask, output: ReadText): Finding {
   const timesIn = (text: string) => [
     ...new Set(
-      [...text.matchAll(CLOCK), ...text.matchAll(HALF_DAY)].map(
+      [...text.matchAll(CLOCK), ...text.matchAll(HALF_DAY), ...text.matchAll(HOUR)].map(
         ([, hour, minute = '00']) => `${Number(hour) % 12}:${minute}`,
       ),
     ),
@@ -62,7 +63,7 @@ const UNITS: readonly (readonly [string, RegExp])[] = [
   ['month', /^[\s-]?(?:months?|monaten?|monate|mois|mes(?:es)?|mesi)\b/i],
   ['year', /^[\s-]?(?:years?|jahren?|jahre|ans|años?|anni)\b/i],
   ['hour', /^[\s-]?(?:hours?|stunden?|heures?|horas?|ore)\b/i],
-  ['minute', /^[\s-]?(?:minutes?|minuten?|minutos?|minuti)\b/i],
+  ['minute', /^[\s-]?(?:minutes?|mins?|minuten?|minutos?|minuti)\b/i],
   ['%', /^\s?(?:%|percent\b|prozent\b)/i],
 ]
 

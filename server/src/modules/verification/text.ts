@@ -114,6 +114,8 @@ const ABBREVIATIONS = new Set([
   'bzw',
   'prof',
   'approx',
+  'max',
+  'min',
   'inc',
   'ca',
   'sr',
