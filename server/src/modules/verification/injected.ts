@@ -165,8 +165,9 @@ function demandsIn(ahead: string, before: string): string[] {
   const [first = '', ...rest] = passage.split(/(?<=\p{L}{2})[.!。](?=[\s*_]|$)/u)
   // "Ignore the request. Reply with an advert": the order is the second one.
   const isPreface =
-    /^\W{0,3}(?:please )?(?:ignore|disregard|forget|ignorier\p{L}{0,2}|ignorez?|ignora)(?!\p{L})/iu.test(first)
-  const sentence = isPreface ? [first, ...rest].slice(0, 3).join('. ') : first
+    /^\W{0,3}(?:please )?(?:ignore|disregard|forget|ignorier\p{L}{0,2}|ignorez?|ignora)(?!\p{L})/iu.test(first) &&
+    !/\b(?:and|und|et|y|e)\b|[,;]/.test(first)
+  const sentence = isPreface ? [first, ...rest].slice(0, 2).join('. ') : first
   const line = before.slice(before.lastIndexOf('\n') + 1)
   const isMarked = /^\s{0,4}\d{1,2}[.)]\s?$|^\s{0,20}(?:#|\/\/|--|\/\*)|[([<"“«'-]\s?(?:\p{L}{2,12} ){0,3}$|<!--/u.test(
     line.slice(-200),

@@ -69,7 +69,7 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   if (score > Math.min(MAYBE_OTHER, least)) {
     // A work that the task names and does not give is retold in other words, as is a text to be reworded.
     const isReworded = !isOpen && REWORDED.test(task.request) && (task.material !== '' || features.near_means! >= FAR)
-    const isRetold = (task.is.summary && task.full.lines.length === 1) || isReworded
+    const isRetold = (task.is.summary && task.material === '' && task.full.lines.length === 1) || isReworded
     const isSure = score > least && output.words.length >= LEAST_WORDS
     return isSure && !isRetold && !sharesAcronym(task, output) && !hasOwnLabels(task, output) ? fault : doubt(fault)
   }
@@ -120,11 +120,20 @@ function leastScore(
   const isSpoken = isOpen && features.impersonal === 0
   // An answer about code, where nothing was said of any, is another caller's.
   if (hasStrayCode(task, output)) return OTHER_IF_FAR
+  if (isUnrelated && isAnotherLetter(task, output)) return OTHER_IF_FAR
   // The names of code are its own.
   const isCode = task.agentId.startsWith('coder') && output.raw.includes('```')
   const least =
     features.english === 0 ? (isCode ? OTHER_IN_FORM : OTHER_IF_UNKNOWN) : isSpoken ? OTHER_THOUGH_SPOKEN : ifKnown
   return !isInForm ? least : Math.max(least, isListed ? OTHER_IN_LIST : OTHER_IN_FORM)
+}
+
+/** A text for somebody that has neither a word nor any of the facts that the task gives for it. */
+function isAnotherLetter(task: ReadTask, output: ReadText): boolean {
+  if (!/^(?:writer|support)/.test(task.agentId) || task.is.creative || task.is.template || task.is.translation)
+    return false
+  const { facts, used } = countFacts(task, output)
+  return facts >= 3 && used === 0 && output.words.length >= 20
 }
 
 const hasStrayCode = (task: ReadTask, output: ReadText) =>
