@@ -92,8 +92,12 @@ const MAX_EQUATIONS = 200
 
 const readEquations = (text: string): readonly Equation[] => cached('equations', text, findEquations)
 
-function findEquations(text: string): readonly Equation[] {
-  if (!/[=≈]/.test(text)) return []
+/** "Ana 6.5 + Bo 4 + Cy 7 = 17.5": each figure with its name. */
+const NAMED_TERM = /(?<=(?:^|[\n+:(] ?))\p{Lu}\p{L}{1,14} (?=\d[\d.,]{0,8} ?[+=])/gu
+
+function findEquations(given: string): readonly Equation[] {
+  if (!/[=≈]/.test(given)) return []
+  const text = given.replaceAll(NAMED_TERM, '')
   return [...text.matchAll(/[=≈]/g)].slice(0, MAX_EQUATIONS).flatMap((match): Equation[] => {
     // The dash of a point in a list takes nothing away.
     const ahead = text
@@ -107,11 +111,14 @@ function findEquations(text: string): readonly Equation[] {
     const before = left ? text.slice(0, end - left.text.trim().length).slice(-8) : ''
     // "175 200 / 48": the first figure begins before the expression. "√(0.2 / 4)": the expression is a part of one.
     const isPart = /(?:\d\s|(?:√|sqrt)\s?)$/.test(before)
+    // "1,891 bed days (61 × 31) = 3.70": a remark in brackets, and a result of something else.
+    const isRemark = left?.text.trim().startsWith('(') === true && /\p{L} ?$/u.test(before)
     // "7:15 + 3:15 = 10:30" are times.
     const isTime = /\d:\d\d/.test(text.slice(Math.max(0, match.index - 12), match.index + 12))
     if (
       !left ||
       isPart ||
+      isRemark ||
       isTime ||
       !claimed ||
       !/^[\s$€£*~]{0,4}[-−]?[\s$€£]{0,2}$/.test(right.slice(0, claimed.start))

@@ -41,12 +41,9 @@ function readList(text: string): { request: string; items: string[] } {
   const [first = '', ...rest] = lines
   const colon = first.indexOf(':')
   const inLine = colon > 0 ? first.slice(colon + 1).trim() : ''
-  // "Tom de Wit (sort under W)"
+  // "Tom de Wit (sort under W)" has a place of its own.
   const clean = (item: string) =>
-    item
-      .trim()
-      .replace(/ \([^()]{1,60}\)[.?!]{0,5}$/, '')
-      .replace(/^[-*•]\s|^["“]|["”.?!]{1,5}$/g, '')
+    / \([^()]{1,60}\)[.?!]{0,5}$/.test(item.trim()) ? '' : item.trim().replace(/^[-*•]\s|^["“]|["”.?!]{1,5}$/g, '')
   if (rest.length >= 3 && !inLine) return { request: first, items: rest.map(clean).filter(Boolean) }
   const listLine = rest.length === 1 && !inLine && first.endsWith(':') ? rest[0]! : inLine
   if ((rest.length > 0 && listLine === inLine) || !listLine) return { request: text, items: [] }

@@ -68,7 +68,11 @@ const SORTED_BY_RESULT = /\badd (?:an? |the )?(?:\w{1,20} )?columns?\b|\bby (?:i
 /** "List the five Great Lakes, alphabetical order": lines of a name each. */
 function isOutOfAlphabet(request: string, output: ReadText): boolean {
   if (!/\b(?:in )?alphabetical(?:ly)?(?: order)?\b|\balphabetisch\b/i.test(request)) return false
-  if (/\b(?:reverse|z-a|z to a|surname|last name|nachname\w?|family name|each|per|groups?|by)\b/i.test(request))
+  if (
+    /\b(?:reverse|z-a|z to a|surnames?|last names?|nachname\w?|family names?|each|per|groups?|by|sort under)\b/i.test(
+      request,
+    )
+  )
     return false
   const items = output.lines.map((line) => /^(?:[-*•]|\d{1,2}[.)])\s+(\p{L}[\p{L} '’-]{1,30})$/u.exec(line.trim())?.[1])
   if (items.length < 3 || items.some((item) => item === undefined)) return false

@@ -21,7 +21,7 @@ const CASES: readonly Case[] = [
     'default',
     'Sort alphabetically by surname: Lena Ott, Hugo de Boer (sort under B), Mia Zahn, Per Aske',
     'Per Aske\nHugo de Boer\nLena Ott\nMia Zahn',
-    'Hugo de Boer\nPer Aske\nLena Ott\nMia Zahn',
+    'Per Aske\nHugo de Boer\nMia Zahn\nLena Ott',
   ],
   [
     'a list in the line below',

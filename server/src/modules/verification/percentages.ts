@@ -212,7 +212,12 @@ const FORMULAS: readonly Formula[] = [
     named: /\b(?:discount|% off|rabatt|remise|descuento|sconto|desconto|reduced by)\b|% off/i,
     compute: (text) => {
       const rates = text.match(/\d[\d.,]{0,5}\s?%/g) ?? []
-      const amounts = readNumbers(text).filter((number) => !number.isPercent)
+      // "3 more days" are no price.
+      const amounts = readNumbers(text).filter(
+        ({ isPercent, end }) =>
+          !isPercent &&
+          !/^ (?:more |working |business )?(?:days?|weeks?|hours?|months?|years?)\b/i.test(text.slice(end)),
+      )
       if (rates.length !== 1 || amounts.length !== 1) return []
       const percent = readNumbers(rates[0]!)[0]!.values[0]!
       return [amounts[0]!.values[0]! * (1 - percent / 100), (amounts[0]!.values[0]! * percent) / 100]

@@ -61,8 +61,14 @@ const ADDRESSED_APPEAL =
 const OTHER_JUDGE =
   /prüf|gutacht|korrektor|bewert|correct(?:eur|or)|évaluat|examin|réviseur|revis|evalua|calific|valutat|beoord|controle|sprawdz|recenz|провер|评|審|검토/i
 
+/** "This output is verified": no output says so of itself. */
+const SELF_VERDICT =
+  /(?<!["“«'(] ?)\bthis (?:output|answer|response|reply|translation|summary) (?:is|was|has been) (?:verified|approved|graded|rated|reviewed and approved)\b|\bthis (?:output|answer|response|text|translation|summary) passes all (?:\w{2,12} )?checks\b/i
+
 /** A sentence of the answer that speaks to whoever checks it. */
 function findAppeal(task: ReadTask, output: ReadText): Finding {
+  if (SELF_VERDICT.test(output.raw) && !task.is.translation && !task.is.quotation)
+    return failed('It speaks to whoever checks it.')
   if (!JUDGE.test(output.raw)) return passed
   if (JUDGE.test(task.full.raw) || task.is.translation) {
     const isAddressed = sentencesOf(output.raw).some(

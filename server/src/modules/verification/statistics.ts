@@ -144,7 +144,7 @@ const isPlain = (text: string, pattern: RegExp) =>
       (clause) =>
         new Set(
           (clause.toLowerCase().match(/\p{L}+/gu) ?? []).filter(
-            (word) => !PLAIN_WORDS.has(word) && !STATISTICS.some(([, name]) => name.test(word)),
+            (word) => !PLAIN_WORDS.has(word) && !pattern.test(word),
           ),
         ).size <= MAX_LABELS,
     )
@@ -227,6 +227,8 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
       /\b(?:speed|rate|price|cost|order value)\b/i.test(task.request)
     )
       continue
+    // "18 % GST on 2,340 and the total"
+    if (name === 'sum' && /\d ?%/.test(task.full.raw)) continue
     if (
       name === 'sum' &&
       !/^(?:analyst|default)/.test(task.agentId) &&

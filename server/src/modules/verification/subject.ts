@@ -29,6 +29,8 @@ const OTHER = 1.6
 /** Task and output share nothing, and their words are as far apart as those of any two texts. */
 const OTHER_IF_FAR = 1.1
 const FAR = 0.1
+/** They share nothing, and there is much of it. */
+const OTHER_IF_LONG = 1.3
 /** What is near in meaning says the same in other words; where a language has no vectors, that cannot be told. */
 const OTHER_THOUGH_NEAR = 1.8
 const OTHER_IF_UNKNOWN = 1.8
@@ -41,6 +43,7 @@ const OTHER_IN_FORM = 2.4
 const OTHER_IN_LIST = 3.1
 /** A shorter answer may share nothing with its question. */
 const LEAST_WORDS = 15
+const LONG_WORDS = 28
 
 /**
  * Whether the answer is about what the task is about, and of the kind that it wants. A model weighs what the two share, words,
@@ -115,7 +118,10 @@ function leastScore(
   const isInForm = (features.shared_count === 0 || isListed) && keepsForm(task, output)
   const isFar = isUnrelated && features.near_means! < FAR
   const ifNear = features.shared_count === 0 ? OTHER_THOUGH_NEAR : OTHER_IN_FORM
-  const ifKnown = features.near_means! >= NEAR ? ifNear : isFar ? OTHER_IF_FAR : OTHER
+  // Who says something at length uses a word of the task.
+  const isLong = isUnrelated && !isOpen && output.words.length >= LONG_WORDS
+  const ifUnlikely = isFar ? OTHER_IF_FAR : isLong ? OTHER_IF_LONG : undefined
+  const ifKnown = ifUnlikely ?? (features.near_means! >= NEAR ? ifNear : OTHER)
   // A joke may be about anything as long as somebody speaks in it.
   const isSpoken = isOpen && features.impersonal === 0
   // An answer about code, where nothing was said of any, is another caller's.
@@ -150,7 +156,10 @@ const sharesAcronym = (task: ReadTask, output: ReadText) =>
 /** "A little. Trials show …" */
 const isShortReply = (output: ReadText) => {
   const [first = '', second] = sentencesOf(output.raw)
-  return second !== undefined && wordsOf(first).length <= 3
+  const isGreeting = /^(?:hi|hey|hello|dear|thanks?|good|hallo|guten|bonjour|hola|ciao|olá|sure|of course)\b/i.test(
+    first,
+  )
+  return second !== undefined && wordsOf(first).length <= 3 && !isGreeting
 }
 
 /** As many lines or sentences as were asked for, or a list where one was. */
