@@ -112,7 +112,7 @@ function findEquations(given: string): readonly Equation[] {
     // "175 200 / 48": the first figure begins before the expression. "√(0.2 / 4)": the expression is a part of one.
     const isPart = /(?:\d\s|(?:√|sqrt)\s?)$/.test(before)
     // "1,891 bed days (61 × 31) = 3.70": a remark in brackets, and a result of something else.
-    const isRemark = left?.text.trim().startsWith('(') === true && /\p{L} ?$/u.test(before)
+    const isRemark = left !== undefined && /^\([^()]*\)$/.test(left.text.trim()) && /\p{L} ?$/u.test(before)
     // "7:15 + 3:15 = 10:30" are times.
     const isTime = /\d:\d\d/.test(text.slice(Math.max(0, match.index - 12), match.index + 12))
     if (

@@ -20,13 +20,20 @@ const measure = (name: string) =>
   )
 
 test('the figures in the guide are those of the committed sets, and none got worse', async () => {
+  const ordinary = await measure('ordinary-validation')
+  expect(renderConfusionTable(ordinary)).toBe(documented('ordinary-validation'))
+  const week = summarise(ordinary)
+  expect([week.right, week.bad]).toEqual([300, 267])
+  // The aims: 95 % and 2 %.
+  expect(week.badRefused / week.bad).toBeGreaterThanOrEqual(0.95)
+  expect(week.rightRefused / week.right).toBeLessThanOrEqual(0.02)
   const validation = await measure('validation')
   expect(renderConfusionTable(validation)).toBe(documented('validation'))
   const { right, rightRefused, bad, badRefused } = summarise(validation)
   expect([right, bad]).toEqual([184, 175])
-  // What was measured; the aims are 95 % and 2 %.
-  expect(badRefused).toBeGreaterThanOrEqual(150)
-  expect(rightRefused).toBeLessThanOrEqual(9)
+  // The hard set: what was measured.
+  expect(badRefused).toBeGreaterThanOrEqual(151)
+  expect(rightRefused).toBeLessThanOrEqual(8)
 }, 600_000)
 
 test('the set that the checks were written on stays refused where it is wrong, and accepted where it is right', async () => {
@@ -36,5 +43,21 @@ test('the set that the checks were written on stays refused where it is wrong, a
   const calibration = await measure('calibration')
   const refused = calibration.filter(({ item, verified }) => item.label === 'right' && !verified)
   // They share no word with their task, break off by order, or say honestly that nobody can know.
-  expect(refused.map(({ item }) => item.id)).toEqual(['y6-007', 'y6-116', 'y6-124', 'e1-108', 'e2-008'])
+  expect(refused.map(({ item }) => item.id)).toEqual([
+    'm1-160',
+    'o1-115',
+    'o2-094',
+    'o2-124',
+    'y6-007',
+    'y6-044',
+    'y6-116',
+    'y6-123',
+    'y6-124',
+    'y6-160',
+    'e1-108',
+    'e2-008',
+  ])
+  const { rightRefused, badRefused } = summarise(await measure('ordinary'))
+  expect(rightRefused).toBe(0)
+  expect(badRefused).toBeGreaterThanOrEqual(1_016)
 }, 600_000)
