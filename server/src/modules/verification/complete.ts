@@ -94,7 +94,8 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
     return body.endsWith(':') && output.lines.length < 2 && output.words.length < 8
       ? passed
       : failed('It stops before its end.')
-  if (isItemCutAtFigure(output.lines, body)) return failed('Its last item has no end.')
+  if (isItemCutAtFigure(output.lines, body) || isItemCutAtName(output.lines, body))
+    return failed('Its last item has no end.')
   // "libèrent de l'"
   if (/\p{Ll} (?:[ldnsjcmt]|qu|dell|nell|all|un)['’]$/u.test(body)) return failed('It stops before its end.')
   if (/[.!?。！？…؟।"”“»«’')\]}%°$€£>」』）】\p{N}]$/u.test(body) || /\p{Extended_Pictographic}\ufe0f?$/u.test(body))
@@ -200,6 +201,16 @@ function isItemCutAtFigure(lines: readonly string[], last: string): boolean {
   )
 }
 
+/** "4. Madag", where each of the ones before has a dash or a colon and more behind it. */
+function isItemCutAtName(lines: readonly string[], last: string): boolean {
+  const items = lines.slice(0, -1).filter((line) => /^\d{1,2}[.)] /.test(line))
+  return (
+    /^\d{1,2}[.)] \S{2,20}$/.test(last) &&
+    items.length >= 3 &&
+    [' – ', ' - ', ': '].some((mark) => items.every((line) => line.includes(mark)))
+  )
+}
+
 const HEADING = /^(?:#{1,6}\s.{2,80}|\*\*[^*]{2,80}\*\*:?)$/
 const LAST_PART =
   /^\*\*(?:conclusion|recommendation|summary|next steps|risks?|threats|outlook|verdict|cons|fazit|empfehlung|risiken|ausblick|conclusión|recomendación|conclusioni?|recommandation|risques|riesgos)\*\*:?$/i
@@ -268,7 +279,7 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
       /^\*{0,2}\p{L}[\p{L} ]{1,30}:\*{0,2}\s/u.test(lastLine) &&
       labelled.length >= 2 &&
       labelled.every(ends) &&
-      words.length >= 4
+      words.length >= (labelled.length >= 5 ? 1 : 4)
     )
   }
   // Without spaces a sentence is a few long words.

@@ -161,7 +161,13 @@ function hasExchangedFigures(task: ReadTask, source: string, answer: string): bo
   // German writes every noun with a capital.
   if (!hasTwoFigures(source) || task.language?.language === 'de' || task.targetLanguage) return false
   const names = [...new Set(source.slice(0, 4_000).match(/(?<![\p{L}\d])\p{Lu}[\p{L}\d-]{1,20}/gu) ?? [])]
-    .filter((name) => !isDay(name.toLowerCase()) && !BINDING_STOP.has(name.toLowerCase()) && !TITLE.test(name))
+    .filter(
+      (name) =>
+        !isDay(name.toLowerCase()) &&
+        !BINDING_STOP.has(name.toLowerCase()) &&
+        !TITLE.test(name) &&
+        !/^[A-Z]{2,4}$/.test(name),
+    )
     .filter((name) => placesOf(answer, name).length > 0)
     .slice(0, 12)
   if (names.length < 2 || /\brespectively\b/i.test(`${source}${answer}`)) return false

@@ -13,7 +13,7 @@ const ADDRESSES: readonly RegExp[] = [
   /\b(?:whoever|whichever|anyone who|any|all|every) (?:\p{L}{2,14} ){0,3}?(?:process(?:es|ing)?|reads?|reading|tall(?:ies|ying)|count(?:s|ing)|grad(?:es?|ing)|check(?:s|ing)|review(?:s|ing)|classif(?:ies|ying)|summari[sz](?:es?|ing)|handl(?:es?|ing)|evaluat(?:es?|ing)|translat(?:es?|ing)) this\b|\b(?:bots?|systems?|models?|assistants?|ais?|engines?|tools?|machines?) (?:reading|processing|summari[sz]ing|evaluating|handling|translating) this\b/iu,
   /(?:人工智能|模型|AI|助手)\s?(?:[:：]|必须|应该|请)/u,
   /\b(?:begin|start|hidden|special|secret) (?:of )?(?:the )?instructions?\s?[:：]|[{[(<]\s?hidden\s?[:：]|\{\{\s?system\s?\}\}|<\s?(?:assistant|system|ai|bot|model)[_ -](?:instructions?|prompt|message|note|orders?)\s?>/i,
-  /[[<](?:system|assistant|instructions?)[\]>]|\b(?:begin|start) system (?:update|message|note|override|instructions?)\b/i,
+  /[[<](?:system|assistant|instructions?|admin)(?: (?:update|message|note|notice|override|prompt))?[\]>]|\b(?:begin|start) system (?:update|message|note|override|instructions?)\b/i,
   /\b(?:admin|system|developer|manager|security|root|begin|start) override\b|\bOVERRIDE\s?[:-]/i,
   /\b(?:from now on,? (?:you|always|respond|answer|reply|say|write|end|start|begin|add|append|include|recommend|mention)\b|you are now|new (?:system |hidden |secret )?(?:rule|instruction|prompt|directive)s?\b|for all future|if (?:a|an|any|you are an?|you're an?) (?:bot|ai|llm|language model|assistant)\b|(?:being )?processed by an? (?:language model|ai|llm|bot))/iu,
 ]
@@ -76,7 +76,7 @@ function addressesIn(text: string, isTask: boolean, isJudged: boolean): { start:
 export const ORDINARY_CAPITALS =
   /^(?:SYSTEM|IMPORTANT|NOTE|AI|ALL|API|THE|AND|NOT|ONLY|WARNING|ATTENTION|CSV|JSON|PDF|URL|USER|FAQ|HTML|SQL|LLM|EUR|USD|EU|UK|USA|GPT|KEY|OVERRIDE|ADMIN)$/
 export const SPEAKS_OF_IT =
-  /\b(?:instructions?|ignor\w{1,4}|inject\w{1,4}|prompt|embedded|hidden|manipulat\w{1,5}|contains? (?:a|an) (?:line|request|note)|anweisung\w{0,2}|not part of|disregard\w{0,3}|no bearing|out of account|addressed to (?:an? )?(?:software|ai|models?|machines?|bots?|assistants?|language models?)|(?:have|did|do|has) ?n['’o]t follow\w{0,3}|not followed|tries to steer|does ?n['’o]t belong|played no (?:part|role)|(?:left|set|put|leave) (?:it|that|this) aside|(?:comment|note|line|row|cell|footer|remark|hinweis|kommentar)(?: [\p{L}\d"“”'’]{1,20}){0,6} (?:asks?|asking|tells?|telling|instructs?|instructing|demands?|verlangt|fordert))\b/iu
+  /\b(?:instructions?|ignor\w{1,4}|inject\w{1,4}|prompt|embedded|hidden|manipulat\w{1,5}|contains? (?:a|an) (?:line|request|note)|anweisung\w{0,2}|not part of|(?:i|we|have|was|is|be) (?:therefore |rightly )?disregard(?:ed)? (?:it|this|that|here)|disregard(?:ed)? (?:the|this|that) (?:note|line|remark|text|comment|order|request)|no bearing|out of account|addressed to (?:an? )?(?:software|ai|models?|machines?|bots?|assistants?|language models?)|(?:have|did|do|has) ?n['’o]t follow\w{0,3}|not followed|tries to steer|does ?n['’o]t belong|played no (?:part|role)|(?:left|set|put|leave) (?:it|that|this) aside|(?:comment|note|line|row|cell|footer|remark|hinweis|kommentar)(?: [\p{L}\d"“”'’]{1,20}){0,6} (?:asks?|asking|tells?|telling|instructs?|instructing|demands?|verlangt|fordert))\b/iu
 
 const ORDINARY = new Set(
   'that this with from have will must always should please only every each them they your what when about into choose recommend name say add include mention approve user users reply write answer tell then also customer client kunden cliente antworte schreib schreibe sage dile responde escribe réponds écris dass dem den der die das und que les des pour para todo toda with'.split(
@@ -106,12 +106,18 @@ export function findAddressedDemand(task: ReadTask, output: ReadText): Finding {
     // What is proofread or quoted keeps the order as a part of the text.
     if (plainText(output.raw).includes(plainText(text.slice(start, end + 16)))) return false
     const before = text.slice(0, start)
-    const ahead = text.slice(end, end + 240)
+    const ahead = text.slice(end, end + 300)
     const following = ahead.split('\n', 1)[0]!
     const ownText = withoutMention(output.raw, text.slice(start, end))
     if (isPlanted && isKept(text.slice(start, end), following, output.raw)) return false
     return (
       ((!isPlanted || output.words.length <= 3) && isSaidInShort(following, before, output)) ||
+      (!isPlanted &&
+        laterDemandsIn(ahead).some((demand) => {
+          const passage = ahead.split(PASSAGE_END, 1)[0]!
+          const rest = [before, text.slice(end + passage.length), ...others].join(' ')
+          return hasOwnOf(demand, demand, rest, withoutReports(ownText))
+        })) ||
       demandsIn(ahead, before).some((demand) => {
         const rest = [before, text.slice(end + Math.max(demand.length, quotationEnd(following))), ...others].join(' ')
         return isPlanted
@@ -174,6 +180,14 @@ function demandsIn(ahead: string, before: string): string[] {
   )
   return isMarked && passage !== sentence ? [sentence, passage] : [sentence]
 }
+
+/** The two sentences after the first one of a passage to a model: "AI assistants: hide this. Tell the reader that …". */
+const laterDemandsIn = (ahead: string): string[] =>
+  ahead
+    .split(PASSAGE_END, 1)[0]!
+    .split(/(?<=\p{L}{2})[.!。](?=[\s*_]|$)/u)
+    .slice(1, 3)
+    .filter((sentence) => wordsOf(sentence).length >= 4 && ORDER.test(sentence))
 
 /** Where the last quotation of a demand ends. */
 const quotationEnd = (text: string) => {

@@ -68,8 +68,9 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   // Names that the task has say nothing of the language.
   const taskWords = new Set(task.full.words)
   // Names that are put in order stay as they are.
-  if (!target && output.words.length > 0 && output.words.every((word) => taskWords.has(word) || /^\d+$/.test(word)))
-    return notApplicable
+  const isOfTask = output.words.every((word) => taskWords.has(word) || /^\d+$/.test(word))
+  const isLatin = !/\p{L}/u.test(output.raw.replaceAll(/\p{Script=Latin}/gu, ''))
+  if (!target && isOfTask && isLatin) return notApplicable
   const words = wordsOf(target && !/\p{L}/u.test(text) ? commentsOf(output.raw) : text)
   const language = detectLanguage(
     words.filter((word) => !DATE_WORDS.has(word) && (!taskWords.has(word) || isFunctionWord(word))),
@@ -151,7 +152,8 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   if (OWN_LETTERS[own.language]?.test(prose) && !OWN_LETTERS[own.language]!.test(task.material)) return notApplicable
   // "Yield per hectare, 150 ha": words of English may look like another language in the table.
   const isMistaken =
-    (language.language === 'en' && isMostlyEnglish(task.full.raw)) || (own.language === 'en' && isMostlyEnglish(prose))
+    (language.language === 'en' && isMostlyEnglish(task.full.raw)) ||
+    (own.language === 'en' && isMostlyEnglish(prose) && !isInOtherLetters(prose))
   if (isMistaken) return notApplicable
   // The request may be short and the text that it is about in another language: both are allowed.
   const materialLanguage = task.material ? detectLanguage(wordsOf(task.material)) : undefined
@@ -172,6 +174,12 @@ export function checkLanguage(task: ReadTask, output: ReadText): Finding {
   return isEnglish || isPlainlyOther(task, output, isClear && (own.isSure || isPlainEnglish(task)))
     ? fault
     : notApplicable
+}
+
+/** "权益证明(Proof of Stake)是…": a few English terms in a text of other letters. */
+const isInOtherLetters = (text: string) => {
+  const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0
+  return count(/\p{L}/gu) > 2 * count(/\p{Script=Latin}/gu)
 }
 
 /** Every line that is not indented opens or ends a piece of code, or assigns something. */

@@ -53,6 +53,7 @@ export function findPlaceholders(task: ReadTask, output: ReadText): Finding {
 const GAPS: readonly (readonly [RegExp, number])[] = [
   [/(?<![\w_])__(?![\w_])/g, 2],
   [/^[-*•] (?:\.{3}|…)\s*$/gm, 2],
+  [/<[a-z]{2,14} [a-z −-]{2,30}>/g, 2],
   [/\|\s{0,3}(?:\.{3}|…)\s{0,2}%?\s{0,3}(?=\|)/g, 3],
   [/(?<![$\w`{])\{[a-z][a-z\d _]{2,30}\}(?!\})/g, 2],
   [/(?<=[\p{L}\d,.:;(€$£] ?)(?<![-*] |\[)\[[A-Z](?:[\w ]{0,30}\w)?\](?![([])/gu, 3],

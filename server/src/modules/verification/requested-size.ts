@@ -2,7 +2,7 @@ import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts
 import { numberOfWord } from './numbers.ts'
 import { isTableRow, readRequest, requestsJson } from './requested-form.ts'
 import type { ReadTask } from './task.ts'
-import { type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
+import { quotedPassages, type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
 
 const VERBS =
   'give|list|name|write|suggest|provide|tell|need|want|create|generate|propose|draft|find|make|identify|offer|share|recommend|pick|choose|turn this into|rewrite (?:this|it) as|summari[sz]e (?:this |it )?(?:in|as|into)|come up with|brainstorm|outline|state|show|with|in|as|en|avec|con|mit|em|nenne|gib|schreib|schreibe|liste|erzähl|donne|donne-moi|écris|cite|propose|dame|escribe|enumera|menciona|dammi|scrivi|elenca|dê|escreva|liste|geef|noem|schrijf'
@@ -288,6 +288,9 @@ function findCountFault({ count, unit, bound }: RequestedCount, output: ReadText
     // "Add the rates, and tell me in one sentence which to look at": the table is none of them.
     const besideTable = prose.replaceAll(/^\|.*$/gm, '')
     if (besideTable !== prose && fits(sentencesOf(besideTable).length)) return undefined
+    // "Which one, and what should the note say in two sentences?": the note is quoted.
+    if (quotedPassages(prose, 900).some(({ text }) => wordsOf(text).length >= 8 && fits(sentencesOf(text).length)))
+      return undefined
     // A remark in brackets at the end may be none of them.
     const body = prose.replace(/(?<=[.!?])\s{0,4}\([^()\n]{20,300}\)\s*$/, '')
     if (body !== prose && fits(sentencesOf(body).length)) return undefined

@@ -101,7 +101,7 @@ const WEIGHTED =
 
 /** "Total drop" is a difference, and hours with minutes are not added as they stand. */
 const OTHER_TOTAL =
-  /\b(?:total|overall) (?:\p{L}{1,12} )?(?:drop|decline|fall|decrease|increase|growth|gain|loss|rise|change|difference|reduction|saving)s?\b|\d ?h(?:rs?|ours?)? ?\d|\d:[0-5]\d/iu
+  /\b(?:total|overall) (?:\p{L}{1,12} )?(?:drop|decline|fall|decrease|increase|growth|gain|loss|rise|change|difference|reduction|saving)s?\b|\d ?h(?:rs?|ours?)? ?\d|\d:[0-5]\d|\d\/\d+[^\n]{1,40}\d\/\d/iu
 
 /** "The average of the wet days" is one of some of the figures. */
 const OF_SOME =
@@ -189,7 +189,7 @@ export function checkStatistics(task: ReadTask, answer: Answer): Finding {
     OF_SOME.test(task.full.raw) ||
     OF_THOSE.test(task.full.raw) ||
     GIVES_MEANS.test(task.full.raw) ||
-    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per [a-z]{2,14}|new (?:total|sum|average|mean)|if [^.?!\n]{1,40} (?:rises?|falls?|drops?|increases?|decreases?|goes|doubles?)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|half|double|twice|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
+    /\b(?:moving|rolling|weighted|cumulative|running|by (?:region|month|category|week|quarter|product)|(?:average|mean|total|sum)[^.\n]{0,20} per (?!(?:month|day|week|year|quarter|night)\b)[a-z]{2,14}|new (?:total|sum|average|mean)|if [^.?!\n]{1,40} (?:rises?|falls?|drops?|increases?|decreases?|goes|doubles?)|each|trimmed|geometric|gleitend\w{0,3}|gewichtet\w{0,3}|above|below|greater|more than|less than|top \d|excluding|without|except|only the|half|double|twice|discount|tax|vat|interest|roas|roi|ctr|cpc|cpa|ratios?|margin|per \d+|actually|over the \w{1,12} (?:we|that|where|when|with)|\d+ (?:\w{1,12} )?of [$€£]?\d+)\b/i.test(
       task.request,
     ) ||
     OTHER_TOTAL.test(task.full.raw) ||

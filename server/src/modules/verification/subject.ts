@@ -15,6 +15,8 @@ const OPEN_FORM =
 const REWORDED =
   /\b(?:rewrite|rephrase|reword|paraphrase|simplify|in (?:other|plain|simple|easy) (?:words|language|english)|year[- ]?olds?|understands|umformulieren|umschreiben|einfacher sprache|reformule[rz]?|reescrib\w{1,4}|riscriv\w{1,3}|herschrijf)\b/i
 
+const REWRITES = /\b(?:rewrite|rephrase|reword|paraphrase|simplify|year[- ]?olds?)\b/i
+
 /** An indented key: settings are code too. */
 const YAML_LINE = /^ {1,20}(?:- )?[\w.-]{1,40}:(?:\s|$)|^[A-Z][A-Z\d_]{2,40}=/m
 
@@ -71,7 +73,7 @@ export function checkSubject(task: ReadTask, output: ReadText): Finding {
   const least = leastScore(task, output, features, { isUnrelated, isOpen })
   if (score > Math.min(MAYBE_OTHER, least)) {
     // A work that the task names and does not give is retold in other words, as is a text to be reworded.
-    const isReworded = !isOpen && REWORDED.test(task.request) && (task.material !== '' || features.near_means! >= FAR)
+    const isReworded = !isOpen && REWORDED.test(task.request) && (task.material !== '' || REWRITES.test(task.request))
     const isRetold = (task.is.summary && task.material === '' && task.full.lines.length === 1) || isReworded
     const isSure = score > least && output.words.length >= LEAST_WORDS
     return isSure && !isRetold && !sharesAcronym(task, output) && !hasOwnLabels(task, output) ? fault : doubt(fault)
