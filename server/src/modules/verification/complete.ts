@@ -141,7 +141,8 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
 /** A poem whose lines have a mark at their ends, but for the last one. */
 function isVerseCut(task: ReadTask, output: ReadText, words: readonly string[]): boolean {
   const before = output.lines.slice(0, -1)
-  const isSigned = /\n\s*\n[^\n]{1,200}$/.test(output.raw.trimEnd())
+  const text = output.raw.trimEnd()
+  const isSigned = /\n[ \t]{0,20}$/.test(text.slice(0, Math.max(0, text.lastIndexOf('\n'))))
   return (
     isPlayful(task) &&
     before.length >= 5 &&
