@@ -17,6 +17,7 @@ export const checkClaims = (task: ReadTask, output: ReadText): Finding =>
     checkSumsOfTimes(readAnswer(output)),
     checkTables(output),
     checkListTotal(output),
+    checkShareLines(output),
     checkStatement(output),
   ])
 
@@ -95,9 +96,9 @@ const readEquations = (text: string): readonly Equation[] => cached('equations',
 /** "Ana 6.5 + Bo 4 + Cy 7 = 17.5": each figure with its name. */
 const NAMED_TERM = /(?<=(?:^|[\n+:(] ?))\p{Lu}\p{L}{1,14} (?=\d[\d.,]{0,8} ?[+=])/gu
 
-function findEquations(given: string): readonly Equation[] {
-  if (!/[=≈]/.test(given)) return []
-  const text = given.replaceAll(NAMED_TERM, '')
+function findEquations(answerText: string): readonly Equation[] {
+  if (!/[=≈]/.test(answerText)) return []
+  const text = answerText.replaceAll(NAMED_TERM, '')
   return [...text.matchAll(/[=≈]/g)].slice(0, MAX_EQUATIONS).flatMap((match): Equation[] => {
     // The dash of a point in a list takes nothing away.
     const ahead = text
@@ -297,6 +298,20 @@ const OTHER_LINE =
 /** A line of these is none of the parts. */
 const OTHER_PART = /\b(?:budget|left|remaining|rest|max|min|target|goal|limit)\b/i
 
+/** "For: 55 % / Against: 30 % / Neither: 15 % / Total: 100 %": lines of one share each, up to the one that is called total. */
+function checkShareLines(output: ReadText): Finding {
+  if (!NAMES_TOTAL.test(output.raw) || !output.raw.includes('%')) return notApplicable
+  const lines = output.lines.map((line) => SHARE_LINE.exec(line.replaceAll('**', '')))
+  const totalAt = lines.findIndex((line) => line && TOTAL.test(line[1]!) && /^100(?:\.0)?$/.test(line[2]!))
+  const shares = lines
+    .slice(0, Math.max(0, totalAt))
+    .flatMap((line) => (line ? Number(line[2]!.replace(',', '.')) : []))
+  if (shares.length < 3 || shares.length < totalAt) return notApplicable
+  return Math.abs(sumOf(shares) - 100) <= 0.06 * shares.length + 0.5
+    ? passed
+    : failed('The shares do not add up to 100 %.')
+}
+
 /** "Paint: 120 / Tape: 18 / Total: 140": lines of one label and one figure, and one that is called total. */
 function checkListTotal(output: ReadText): Finding {
   if (!NAMES_TOTAL.test(output.raw.replaceAll('**', ''))) return notApplicable
@@ -304,13 +319,6 @@ function checkListTotal(output: ReadText): Finding {
   const lines = output.lines.map((line) =>
     LIST_LINE.exec(line.replaceAll('**', '').replace(/: [\d.,+ ×x*€$£]{3,80} = (?=[$€£]?\d)/, ': ')),
   )
-  const shares = output.lines.map((line) => SHARE_LINE.exec(line.replaceAll('**', '')))
-  const whole = shares.findIndex((line) => line && TOTAL.test(line[1]!) && /^100(?:\.0)?$/.test(line[2]!))
-  const given = shares.slice(0, Math.max(0, whole)).filter((line) => line !== null)
-  if (given.length >= 3 && given.length === whole) {
-    const sum = sumOf(given.map((line) => Number(line[2]!.replace(',', '.'))))
-    return Math.abs(sum - 100) <= 0.06 * given.length + 0.5 ? passed : failed('The shares do not add up to 100 %.')
-  }
   const at = lines.findIndex((line) => line && TOTAL.test(line[1]!))
   if (at < 0) return notApplicable
   let from = at

@@ -36,6 +36,8 @@ const OTHER_IF_LONG = 1.3
 /** What is near in meaning says the same in other words; where a language has no vectors, that cannot be told. */
 const OTHER_THOUGH_NEAR = 1.8
 const OTHER_IF_UNKNOWN = 1.8
+/** A word in common, or code, whose names are its own. */
+const OTHER_THOUGH_SHARED = 2.4
 const NEAR = 0.35
 const OTHER_THOUGH_SPOKEN = 1.8
 /** "They …" and "Yes, …" go on from a question without its words. */
@@ -119,7 +121,7 @@ function leastScore(
   const isListed = output.lines.every((line) => /^(?:[-*•]|\d{1,2}[.)])\s/.test(line))
   const isInForm = (features.shared_count === 0 || isListed) && keepsForm(task, output)
   const isFar = isUnrelated && features.near_means! < FAR
-  const ifNear = features.shared_count === 0 ? OTHER_THOUGH_NEAR : OTHER_IN_FORM
+  const ifNear = features.shared_count === 0 ? OTHER_THOUGH_NEAR : OTHER_THOUGH_SHARED
   // Who says something at length uses a word of the task.
   const isLong = isUnrelated && !isOpen && output.words.length >= LONG_WORDS
   const ifUnlikely = isFar ? OTHER_IF_FAR : isLong ? OTHER_IF_LONG : undefined
@@ -132,7 +134,13 @@ function leastScore(
   // The names of code are its own.
   const isCode = task.agentId.startsWith('coder') && output.raw.includes('```')
   const least =
-    features.english === 0 ? (isCode ? OTHER_IN_FORM : OTHER_IF_UNKNOWN) : isSpoken ? OTHER_THOUGH_SPOKEN : ifKnown
+    features.english === 0
+      ? isCode
+        ? OTHER_THOUGH_SHARED
+        : OTHER_IF_UNKNOWN
+      : isSpoken
+        ? OTHER_THOUGH_SPOKEN
+        : ifKnown
   return !isInForm ? least : Math.max(least, isListed ? OTHER_IN_LIST : OTHER_IN_FORM)
 }
 
