@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import type { AnswerFeatures } from '../src/modules/verification/answer-features.ts'
 import {
   type AnswerModels,
   canDecline,
@@ -15,6 +16,7 @@ import {
 import { scoreOfTrees } from '../src/modules/verification/boosted-trees.ts'
 import { readTask } from '../src/modules/verification/task.ts'
 import { readText } from '../src/modules/verification/text.ts'
+import { withTextCache } from '../src/modules/verification/text-cache.ts'
 import type { LabelledOutput } from './confusion-table.ts'
 import { fitLinear, fitText } from './fit-linear.ts'
 import { fitTrees, type Sample } from './fit-trees.ts'
@@ -112,16 +114,34 @@ const fitRefusalTexts = (examples: readonly Example[]) => {
   }
 }
 
-/** For each set what is fitted on the others. */
+const GROUPS_OF_SETS = 8
+
+/** For each group of sets what is fitted on the others. */
 function outOfFold<Model, Result>(
   examples: readonly Example[],
   fit: (others: readonly Example[]) => Model,
   use: (model: Model, example: Example) => Result[],
 ): Result[] {
-  return [...new Set(examples.map(({ set }) => set))].flatMap((set) => {
-    const model = fit(examples.filter((example) => example.set !== set))
-    return examples.filter((example) => example.set === set).flatMap((example) => use(model, example))
+  const sets = [...new Set(examples.map(({ set }) => set))].sort()
+  const groupOf = new Map(sets.map((set, index) => [set, index % GROUPS_OF_SETS] as const))
+  return Array.from({ length: GROUPS_OF_SETS }, (_, group) => group).flatMap((group) => {
+    const [own, others] = partition(examples, ({ set }) => groupOf.get(set) === group)
+    const model = fit(others)
+    return own.flatMap((example) => withTextCache(() => use(model, example)))
   })
+}
+
+function partition<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))]
+}
+
+const manners = new Map<string, AnswerFeatures>()
+
+/** The features of an output's kind, which each group's fit reads again. */
+function mannerOf(output: string): AnswerFeatures {
+  const manner = manners.get(output) ?? kindFeatures(readText(output))
+  manners.set(output, manner)
+  return manner
 }
 
 function fitDeclining(): Pick<AnswerModels, 'refusal_text' | 'refusal_sentence' | 'declines'> {
@@ -172,7 +192,7 @@ function fitKinds(examples: readonly Example[]): Kinds {
     .filter(({ weight }) => weight >= 1)
     .map((example) => ({
       ...example,
-      features: kindFeatures(readText(example.output)),
+      features: mannerOf(example.output),
     }))
   const kindOf = (isKind: (example: Example) => boolean, weight: number) =>
     fitLinear(

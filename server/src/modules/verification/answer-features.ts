@@ -1,4 +1,4 @@
-import { numberOfWord, readNumbers } from './numbers.ts'
+import { numberOfWord, parseNumber, readNumbers } from './numbers.ts'
 import type { ReadTask } from './task.ts'
 import { type ReadText, sentencesOf, splitFences, wordsOf } from './text.ts'
 import { nearestSimilarities, rankOf, similarityOfMeans, weightOfRank } from './word-meaning.ts'
@@ -94,7 +94,13 @@ function computeFeatures(task: ReadTask, output: ReadText): AnswerFeatures {
   const shared = [...taskSide.stems].filter((word) => outputSide.stems.has(word)).length
   const taskNumbers = new Set([task.full.raw, ...task.context].join('\n').match(/\d+(?:[.,]\d+)*/g) ?? [])
   const outputNumbers = readNumbers(output.raw, { words: true })
-  const sharedNumbers = [...taskNumbers].filter((number) => output.raw.includes(number)).length
+  const outputValues = new Set(outputNumbers.flatMap(({ isWord, values }) => (isWord ? [] : values.map(Math.abs))))
+  const isShared = (number: string) => {
+    const values = parseNumber(number)
+    // "2.4.1" is no number.
+    return values.length > 0 ? values.some((value) => outputValues.has(value)) : output.raw.includes(number)
+  }
+  const sharedNumbers = [...taskNumbers].filter(isShared).length
   const names = namesOf(task.full.raw)
   const sharedNames = names.filter((name) => output.raw.includes(name)).length
   const persons = output.words.filter((word) => PERSON.test(word)).length

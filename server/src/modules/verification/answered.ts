@@ -64,12 +64,15 @@ const AS_ASSISTANT =
 const CANNOT =
   /\b(?:i (?:can(?:no|')?t|can ?not|cannot|won't|will not|am unable to|'m unable to|am not able to|am not allowed to|must decline|have to decline|need to decline|decline to|refuse to|don't feel comfortable|do not feel comfortable|would rather not|'d rather not|don't have (?:access|the ability|enough|any information|information|personal)|do not have (?:access|the ability|enough|any information|information|personal)|have no (?:access|way|ability)|lack the (?:ability|information)|don't know (?:the answer|how)|am not comfortable|wouldn't be able|would not be able)|i'm (?:unable to|not able to|not allowed to|not comfortable|afraid (?:i|that)|not in a position)|(?:that's|this is|that is) (?:not something i can|beyond (?:my|what i)|outside (?:my|of my|what i))|not able to (?:help|assist)|against my (?:guidelines|policy|policies|programming)|beyond my (?:abilities|capabilities|scope)|ich (?:kann|darf|möchte|werde) .{0,80}\b(?:nicht|keine?n?)\b|(?:kann|darf) ich (?:\p{L}{2,14} ){0,4}(?:nicht|keine?n?)\b|je (?:ne (?:peux|suis|pourrai)|refuse)|no (?:puedo|podré|soy capaz|me es posible|tengo acceso)|non (?:posso|sono in grado|mi è possibile)|não (?:posso|consigo|sou capaz|tenho acesso)|ik kan .{0,80}\b(?:niet|geen)\b|jag kan (?:tyvärr )?inte|jeg kan (?:desværre |dessverre )?ikke|nie mogę|nemohu|nu pot|nem tudok|yapamam|yardımcı olamam|не могу|не в состоянии|无法|不能(?:提供|回答|帮助)|抱歉|お答えできません|できません|申し訳|죄송|할 수 없|لا أستطيع|لا يمكنني)/iu
 
+/** "I'm just a virtual assistant and can't process this" */
+const AND_CANNOT = /\b(?:and|so i) (?:can['’]t|cannot|can not|am unable to|am not able to)\b/i
+
 const SORRY =
   /\b(?:i'm (?:really |very |so |truly )?sorry|i am (?:really |very |so |truly )?sorry|sorry,? (?:but |i )|i apologi[sz]e|my apologies|unfortunately,? i|i(?:'m| am) afraid|regrettably|es tut mir (?:sehr )?leid|tut mir leid|leider kann ich|leider darf ich|désolée?|malheureusement,? je|lo siento|lamento|lamentablemente|mi dispiace|purtroppo|desculpe|sinto muito|infelizmente|het spijt me|helaas kan ik|tyvärr|beklager|przepraszam|niestety|извините|к сожалению|很抱歉|对不起)/iu
 
 /** What a helper would do and refuses to do. */
 const WORK =
-  /\b(?:help|assist|provide|analy[sz]e|write|create|generate|produce|make|making|tell|answer|do|comply|fulfil|fulfill|speculate|give|complete|translate|translations?|draft|discuss|process|compute|calculate|engage|perform|review|read|open|see|view|access|determine|predict|forecast|recommend|advise|offer (?:advice|an opinion|opinions|legal|medical|financial)|summari[sz]e|roast|joke|code|this request|that request|with that|with this|such|personal|real-time|übersetz\w{0,6}|helfen|schreiben|erstellen|beantworten|aider|traduire|rédiger|répondre|ayudar(?:te|le|les|os|lo)?|traducir|escribir|responder|proporcionar|aiutar\w{0,2}|tradurre|scrivere|rispondere|ajudar|traduzir|escrever|helpen|vertalen|schrijven|hjälpa|hjelpe|hjælpe|pomóc|помочь)(?:s|d|ed|ing)?(?!\p{L})/iu
+  /\b(?:help|assist|provide|analy[sz]e|write|create|generate|produce|make|making|tell|answer|do|comply|fulfil|fulfill|speculate|give|complete|translate|translations?|draft|discuss|process|compute|calculate|engage|perform|review|read|open|see|view|access|determine|predict|forecast|recommend|advise|offer (?:advice|an opinion|opinions|legal|medical|financial)|summari[sz]e|roast|joke|code|this request|that request|with that|with this|such|personal|real-time|übersetz\w{0,6}|helfen|schreiben|erstellen|beantworten|aider|traduire|rédiger|répondre|ayudar(?:te|le|les|os|lo)?|traducir|escribir|responder|proporcionar|aiutar\w{0,2}|tradurre|scrivere|rispondere|ajudar|traduzir|escrever|helpen|vertalen|schrijven|beantwoorden|hjälpa|hjelpe|hjælpe|pomóc|помочь)(?:s|d|ed|ing)?(?!\p{L})/iu
 
 const GREETING =
   /^[\s*_#]*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|to whom|thank you|thanks|subject|betreff|hallo|liebe\w?|sehr geehrte\w?|guten (?:tag|morgen)|bonjour|chère?s?|madame|monsieur|objet|hola|estimad\w{1,2}|querid\w{1,2}|buen[oa]s|ciao|gentile|buongiorno|salve|oggetto|olá|prezad\w|car[oa]|beste|geachte|hej|kære|tere|witam|szanown\w|bună|merhaba|sayın|здравствуйте|уважаем\w{1,2}|您好|こんにちは)\b/iu
@@ -91,7 +94,7 @@ function findRefusal(task: ReadTask, output: ReadText): Finding {
     /\b(?:chat)?bots?\b|\bai\b|\bassistants?\b/i.test(task.full.raw) &&
     /["“„«]|(?:^|\n)\W{0,3}\p{L}{2,12}:\s/u.test(head)
   if (isOfBot) return passed
-  if (isShort && AS_ASSISTANT.test(head) && (CANNOT.test(head) || IMPERSONAL.test(head)))
+  if (isShort && AS_ASSISTANT.test(head) && (CANNOT.test(head) || IMPERSONAL.test(head) || AND_CANNOT.test(head)))
     return failed('It speaks of being a model and declines the task.')
   const asksWho = /\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human)\b/i.test(task.full.raw)
   if (isShort && !asksWho && AS_ASSISTANT.test(sentences[0] ?? ''))

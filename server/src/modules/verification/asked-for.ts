@@ -3,7 +3,7 @@ import { checkCodeLanguage, checkNamed } from './requested-code.ts'
 import { checkDetails } from './requested-details.ts'
 import { checkCase, checkFormats, checkJson, checkList, checkNumbering, checkTable } from './requested-form.ts'
 import { checkLength, checkTranslationLength } from './requested-length.ts'
-import { checkCount, checkOnePerLine } from './requested-size.ts'
+import { checkCount, checkCountEach, checkOnePerLine } from './requested-size.ts'
 import { checkAcrostic, checkForbidden, checkWanted } from './requested-words.ts'
 import { checkRequiredPoints } from './required-points.ts'
 import type { ReadTask } from './task.ts'
@@ -19,6 +19,7 @@ export const checkAskedFor = (task: ReadTask, output: ReadText): Finding =>
         checkTable(task, output),
         doubt(checkList(task, output)),
         checkCount(task, output),
+        checkCountEach(task, output),
         checkLength(task, output),
         checkWanted(task, output),
         checkForbidden(task, output),

@@ -135,8 +135,12 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
   if ((SIGNATURE.test(sentence) || isGiven) && words.length <= 8) return passed
   if (isVerseCut(task, output, words)) return failed('Its last line has no end.')
   const end = endsUnlikeTheRest(output, sentence, words) ? failed('Its last sentence has no end.') : passed
-  return isLoose ? doubt(end) : end
+  // Subject lines and titles end without a full stop, after a question too.
+  return isLoose || (isItem && TITLES.test(task.request) && words.length <= 10) ? doubt(end) : end
 }
+
+const TITLES =
+  /\b(?:subject lines?|headlines?|titles?|slogans?|taglines?|captions?|betreffzeilen?|überschriften|titres?|titoli|títulos)\b/i
 
 /** A poem whose lines have a mark at their ends, but for the last one. */
 function isVerseCut(task: ReadTask, output: ReadText, words: readonly string[]): boolean {

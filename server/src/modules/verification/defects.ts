@@ -32,11 +32,7 @@ const DEFECTS: readonly Defect[] = [
   {
     named:
       /\bmissing (?:an? )?(?:await|`await`)|\bforgot\w{0,3} (?:(?:to|the|an?) )?`?await|\bwithout `?await|\breturns? a promise|\bpromise ?\{|\bunresolved promise|\[object promise\]|\bawait`? is missing|\b(?:not|never|isn't|aren't) (?:being )?awaited|\bneeds? (?:an? )?`?await/i,
-    isLeft: ({ given, code }) => {
-      const linesOf = (text: string) => text.split('\n').map((line) => line.replace(/\s+/g, ''))
-      const before = new Set(linesOf(given))
-      return !linesOf(code).some((line) => /await|\.then\(|Promise\.all/.test(line) && !before.has(line))
-    },
+    isLeft: (mending) => !/await|\.then\(|Promise\.all/.test(newLines(mending)),
   },
   {
     named: /\bsql[- ]?injection|\binjection sql|\binyección sql|\bstring[- ]built quer\w{1,3}|\binjectable\b/i,
@@ -76,9 +72,9 @@ const DEFECTS: readonly Defect[] = [
   },
   {
     named: /\bunsupported operand type|\bcan only concatenate str|\bcannot concatenate\b|\bmust be str, not int/i,
-    isLeft: ({ code }) =>
-      !/\b(?:int|float|Decimal|str|number|Number|parseFloat|parseInt|repr)\(|\bf["']|\.format\(|print\([^)\n]{1,80},|["'] ?% ?[\w(]|\bmap\((?:int|float|str)/.test(
-        code,
+    isLeft: (mending) =>
+      !/\b(?:int|float|Decimal|str|number|Number|parseFloat|parseInt|repr)\(|\bf["']|\.format\(|print\([^)\n]{1,80},|["'] ?% ?[\w(]|\bmap\((?:int|float|str)|\bastype\(|\bto_numeric\(|\bor 0\b|\b(?:is|is not) None\b/.test(
+        newLines(mending),
       ),
   },
   {
@@ -92,6 +88,16 @@ const DEFECTS: readonly Defect[] = [
     isLeft: isCaseKept,
   },
 ]
+
+/** The lines of the answer's code that the task's has not. */
+function newLines({ given, code }: Pick<Mending, 'given' | 'code'>): string {
+  const compact = (line: string) => line.replace(/\s+/g, '')
+  const before = new Set(given.split('\n').map(compact))
+  return code
+    .split('\n')
+    .filter((line) => !before.has(compact(line)))
+    .join('\n')
+}
 
 const NAMES_EMPTY =
   /\b(?:empty (?:list|array|string|input|sequence|slice|collection)|leere\w? (?:liste|array)|liste vide|lista vac[ií]a|division by zero|divide by zero|zerodivision|division durch null|(?:when|if) (?:\w{1,20} ){0,2}(?:is|are) (?:empty|zero|0)|indexerror)\b/i
@@ -135,6 +141,9 @@ function isZeroUnguarded({ given, code, statements, task }: Mending): boolean {
 function nameOfMissing(task: string, given: string): string | undefined {
   const key = /\bkeyerror:? ?\(?["'`](\w{1,40})["'`]/i.exec(task)?.[1]
   if (key) return key
+  // "KeyError when a user has no email"
+  const lacking = /\bkeyerror\b.{0,40}\b(?:has no|have no|without an?|lacks an?) ["'`]?(\w{1,40})/i.exec(task)?.[1]
+  if (lacking && new RegExp(`\\w\\.${lacking}\\b`).test(given)) return lacking
   const named =
     /`?([A-Za-z_][\w.]{0,60})(?:\(\))?`? (?:is|returns?|was|can be|may be|could be|might be|are) (?:null|nil|none|undefined|missing|not set)\b/i.exec(
       task,
@@ -152,12 +161,14 @@ function nameOfMissing(task: string, given: string): string | undefined {
 
 /** What may be null is used in front of every test for it, or is taken by force. */
 function isNullUnguarded({ given, code, statements, task }: Mending): boolean {
+  const missing = nameOfMissing(task, given)
+  // `function List({ rows = [] })`
+  if (missing && new RegExp(`[({,]\\s?${missing}\\s?=\\s?(?:\\[|\\{|["'\\d])`).test(code)) return false
   if (
     !GUARD.test(code) &&
     !/\bis not none\b|!= ?null|!== ?null|\bnil\b|optional|\bNone\b|defaultdict|getOrDefault|&\.|\bin\b/i.test(code)
   )
     return true
-  const missing = nameOfMissing(task, given)
   const isForced = /[\w)\]]!!|[\w)\]]!(?=[.\s)]|$)/m
   const use = missing
     ? new RegExp(

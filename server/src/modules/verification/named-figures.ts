@@ -1,7 +1,8 @@
 import { sumOf } from './answer-numbers.ts'
-import { type Finding, failed, notApplicable, passed } from './finding.ts'
+import { doubt, type Finding, failed, notApplicable, passed } from './finding.ts'
 import { hasTwoNumbers, isRoughIn, readNumbers, standsFor, type TextNumber } from './numbers.ts'
 import { type AnswerRow, answerRows, recordsOf, type TaskRecord } from './records.ts'
+import { seriesOf } from './series.ts'
 import type { ReadTask } from './task.ts'
 import type { ReadText } from './text.ts'
 
@@ -16,21 +17,73 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   if (task.code || task.is.creative || task.agentId.startsWith('coder')) return notApplicable
   const text = [task.full.raw, ...task.context].join('\n')
   if (!hasTwoNumbers(text)) return notApplicable
-  const records = groupRecords(recordsOf(text))
-  if (records.length < 2) return notApplicable
-  // "Rent 600, rent of the garage 50": what belongs together is not read.
-  if (new Set(records.map(({ name }) => name.split(' ', 1)[0])).size < records.length) return notApplicable
+  const ofRecords = checkRecords(task, output, text)
+  const finding = ofRecords.applies ? ofRecords : checkSeries(task, output, text)
+  return BY_CASE.test(text) ? doubt(finding) : finding
+}
+
+/** "Bill the higher of the two": names may follow by different calculations. */
+const BY_CASE =
+  /\bwhichever\b|\bthe (?:higher|greater|larger|bigger|lower|smaller|lesser)\b(?! (?:the|is|are))|\bat least [$€£]?\d|\bcapped?\b|\bup to [$€£]?\d/i
+
+/** Words after which not all of the figures count. */
+const OF_SOME =
+  /\b(?:without|except|exclud\w{1,4}|ignor\w{1,3}|only|cancel\w{1,5}|skip\w{0,4}|duplicates?|refund\w{0,4}|void\w{0,2}|returned|unless|if|where|after|before|since|until|above|below|more than|less than|ohne|außer|nur|sauf|sin|senza|net|minus|less)\b/i
+
+/** Sums, means and the like of names that have any number of figures: all but one are right. */
+function checkSeries(task: ReadTask, output: ReadText, text: string): Finding {
+  if (OF_SOME.test(text)) return notApplicable
+  for (const series of seriesOf(text)) {
+    const rows = rowsOfNames(output, series)
+    const formulas = AGGREGATES.map((compute) => new Map(series.map(({ name, figures }) => [name, compute(figures)])))
+    for (let column = 0; column < Math.min(rows[0]?.cells.length ?? 0, 6); column++) {
+      const figures = rows.flatMap(({ name, cells: { [column]: number } }) => (number ? [{ name, number }] : []))
+      const wrong = findOutOfLine(figures, formulas)
+      if (wrong && wrong !== 'none') return failed(outOfLine(wrong))
+    }
+  }
+  return notApplicable
+}
+
+const AGGREGATES: readonly ((figures: readonly number[]) => number)[] = [
+  sumOf,
+  (figures) => sumOf(figures) / figures.length,
+  (figures) => Math.max(...figures),
+  (figures) => Math.min(...figures),
+  (figures) => Math.max(...figures) - Math.min(...figures),
+  (figures) => figures.at(-1)!,
+  (figures) => figures[0]!,
+]
+
+const outOfLine = (name: string) => `The figure of ${name.slice(0, 30)} does not follow as those of the other names do.`
+
+/** The rows of an answer that name one record each, all of one width; none where some names stand in two rows. */
+function rowsOfNames(output: ReadText, records: readonly NamedFigures[]): AnswerRow[] {
   const rows = answerRows(output.raw, [...new Set(records.map(({ name }) => name))])
   const width = Math.max(0, ...rows.map(({ cells }) => cells.length))
   const names = new Set(rows.map(({ name }) => name))
-  if (rows.length < 2 || names.size !== rows.length || rows.some(({ cells }) => cells.length !== width))
-    return notApplicable
-  const shared = sharedFigures(
-    task,
-    records.filter(({ name }) => names.has(name)),
-  )
+  return rows.length < 2 || names.size !== rows.length || rows.some(({ cells }) => cells.length !== width) ? [] : rows
+}
+
+function checkRecords(task: ReadTask, output: ReadText, text: string): Finding {
+  const all = recordsOf(text)
+  const records = groupRecords(all)
+  if (records.length < 2 || (records.length < all.length && OF_SOME.test(text))) return notApplicable
+  // "Rent 600, rent of the garage 50": what belongs together is not read.
+  if (new Set(records.map(({ name }) => name.split(' ', 1)[0])).size < records.length) return notApplicable
+  const rows = rowsOfNames(output, records)
+  if (rows.length === 0) return notApplicable
+  const width = rows[0]!.cells.length
+  const names = new Set(rows.map(({ name }) => name))
+  const named = records.filter(({ name }) => names.has(name))
+  const shared = sharedFigures(task, named)
   const percents = readNumbers(task.full.raw).flatMap(({ isPercent, values }) => (isPercent ? values.slice(0, 1) : []))
-  const formulas = [...formulasOf(records, shared, percents), ...stepsOf(records)]
+  const formulas = [
+    ...formulasOf(records, shared, percents),
+    // "A pool of 540, split by hours": the pool is no name.
+    ...(named.length < records.length ? formulasOf(named, shared, percents) : []),
+    ...stepsOf(records),
+  ]
   const steps = STEPWISE.test(task.full.raw) ? stepsOf(records)[0] : undefined
   let isExplained = false
   for (let column = 0; column < Math.min(width, 6); column++) {
@@ -40,7 +93,7 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
     if (isChange && figures.some(({ name, number }) => steps.has(name) && !isShownBy(number, steps.get(name)!)))
       return failed('The change from one figure to the next is not right.')
     if (wrong === 'none') isExplained = true
-    else if (wrong) return failed(`The figure of ${wrong.slice(0, 30)} does not follow as those of the other names do.`)
+    else if (wrong) return failed(outOfLine(wrong))
   }
   if (isExplained && names.size === records.length && isTotalWrong(task, output, rows))
     return failed('The total is not the sum of the figures of the names.')

@@ -161,6 +161,9 @@ const NAMED: readonly RegExp[] = [
   new RegExp(`\\brename (?:the |this |my )?${NOUN}? ?(?:\`?\\w{1,40}\`? )?to [\`"'“]?([A-Za-z_]\\w{2,40})`, 'i'),
   // "Call it parse_row": a name as code has it.
   /\b(?:[Cc]all|[Nn]ame) (?:it|the (?:function|method|class|component|script)) [`"'“]?((?=[a-z]{0,30}[A-Z_]|[A-Z][a-z]{1,30}[A-Z])[A-Za-z]\w{2,40}|(?<=`)\w{3,40}(?=`))/,
+  /\b(?:[Nn]ame|[Ff]unction name) (?:must|has to|should) be [`"'“]?([A-Za-z_]\w{2,40})/,
+  // "A js function slugify(title)"
+  /\b[Ff]unction\s([a-z]{3,30})\((?=[a-z_])/,
   // "A function `isLeap`", "a function count_vowels(text)": a name in marks, or one of two words and its arguments.
   new RegExp(`\\b${NOUN}\\s\`([A-Za-z_]\\w{2,40})(?:\\([^\`\\n]{0,80})?\``, 'i'),
   /\b(?:[Ff]unction|[Mm]ethod|[Ww]rite|[Ii]mplement|[Cc]reate)\s`?([a-z]{1,20}(?:_[a-z\d]{1,20}|[A-Z][a-z\d]{1,20}){1,4})\(/,

@@ -91,7 +91,9 @@ function checkHeader(task: ReadTask, output: ReadText): Finding {
     )
   )
     return notApplicable
-  const wanted = match[4]!
+  // "name;city;amount, semicolon separated"
+  const listed = match[4]!.includes(';') ? match[4]!.split(',', 1)[0]! : match[4]!
+  const wanted = listed
     .split(/\s(?:for|from|of|with|in|and no|using|where|sorted)(?:\s|$)/i, 1)[0]!
     .split(/[,|;]|\sand\s|\sund\s/)
     .map((name) => name.trim())

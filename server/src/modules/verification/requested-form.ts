@@ -59,10 +59,16 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   } catch {
     return failed('JSON was asked for and the output does not parse.')
   }
-  const missing = requestedKeys(/json/i.test(task.request) ? task.request : task.full.raw).find(
-    (key) => !hasKey(value, key, 0),
-  )
+  const missing = wantedKeys(task).find((key) => !hasKey(value, key, 0))
   return missing === undefined ? passed : failed(`The JSON has no key ${clip(missing, 30)}.`)
+}
+
+/** The keys that the request names; what is quoted in it may stand in the whole task only. */
+function wantedKeys(task: ReadTask): string[] {
+  const all = requestedKeys(task.full.raw)
+  if (!/json/i.test(task.request)) return all
+  const keys = requestedKeys(task.request)
+  return keys.length > 0 && keys.every((key, i) => all[i] === key) ? all : keys
 }
 
 const KEY =
@@ -87,7 +93,7 @@ function requestedKeys(request: string): string[] {
   const braces = /^json[^{\n]{0,40}\{([^{}:\n]{3,200})\}/i.exec(shape)?.[1]
   if (braces) return readKeys(braces)
   const named =
-    /\b(?:keys?(?: as json)?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the |keys? |fields? |exactly:? ){0,2}(.{1,300})/is.exec(
+    /\b(?:keys?(?: as json)?|fields?|properties|schlüsseln?|feldern?|clés|champs|claves|campos|chiavi|json objects? with|an object with)\b[: ]{1,3}(?:are |named |called |the |keys? |fields? |exactly:? ){0,3}(.{1,300})/is.exec(
       request,
     )?.[1]
   // "joints (6), gripper (object with type)"

@@ -76,7 +76,7 @@ export function requestedCounts(task: ReadTask): RequestedCount[] {
     if (unitAfter(request, tokens, index) === 'sentences' && /^\w{1,12} with (?:that|this|it)\b/.test(after.join(' ')))
       return
     // "Three results, each exactly one sentence"
-    if (/\beach (?:\w{1,10} )?$/.test(before) || EACH.test(request.slice(start, start + 60).split(/[.?!\n]/, 1)[0]!))
+    if (/\beach (?:\w{1,10} )?$/.test(before) || EACH.test(request.slice(start, start + 60).split(/[.?!,\n]/, 1)[0]!))
       return
     // "The three cost lines" are those that the task has.
     if (/\b(?:the|these|those|our|my) $/.test(before) && !UNIT_OF.has(after[0] ?? '')) return
@@ -378,4 +378,36 @@ export function checkOnePerLine(task: ReadTask, output: ReadText): Finding {
   const lines = output.lines.length
   const isRight = bound === 'most' ? lines <= count : bound === 'least' ? lines >= count : lines === count
   return isRight ? passed : failed(`${count} were asked for and there are ${lines}.`)
+}
+
+const COUNT_EACH =
+  /\b(\d{1,2}|one|two|three|four|five|six) (?:(?:short|key|main|concrete|brief) )?([\p{L}-]{3,16}) (?:each|per (?:heading|section|option|category|quadrant|group|topic|person|field|column))\b/iu
+
+/** "Four headings, two points each": every list has as many as the others. */
+export function checkCountEach(task: ReadTask, output: ReadText): Finding {
+  const [, word = '', noun = ''] = COUNT_EACH.exec(task.request) ?? []
+  const count = readCount(word.toLowerCase())
+  if (count === undefined || !isItemNoun(noun.toLowerCase())) return notApplicable
+  const groups = listGroups(output)
+  const isWhole = [...task.request.toLowerCase().matchAll(/[\p{L}\d]+/gu)].some(
+    ([token]) => readCount(token) === groups.length || (token === 'swot' && groups.length === 4),
+  )
+  // Lists of which none has that many are counted in another way.
+  if (groups.length < 2 || !isWhole || !groups.includes(count)) return notApplicable
+  const isLimit = /\b(?:at most|max(?:imum)?|up to|no more than|at least|minimum|about|around)\b/i.test(task.request)
+  const other = groups.find((size) => size !== count)
+  return other === undefined || isLimit ? passed : failed(`${count} each were asked for and one list has ${other}.`)
+}
+
+/** How many items the lists have that headings or other lines keep apart. */
+function listGroups(output: ReadText): number[] {
+  const groups: number[] = []
+  let isOpen = false
+  for (const line of output.lines) {
+    const isItem = /^[-*•–▪]\s/.test(line)
+    if (isItem && isOpen) groups[groups.length - 1]!++
+    else if (isItem) groups.push(1)
+    isOpen = isItem
+  }
+  return groups
 }

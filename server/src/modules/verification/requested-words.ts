@@ -58,6 +58,24 @@ export function checkWanted(task: ReadTask, output: ReadText): Finding {
   return missing === undefined ? passed : failed(`It leaves out ${clip(missing, 30)}, which the task wants in it.`)
 }
 
+const MONTH =
+  '(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)'
+const DAY_OF_MONTH = new RegExp(`\\b\\d{1,2} ${MONTH}\\b`, 'g')
+
+/** Whether a text has the day of a date with another month, and nowhere with its own. */
+function hasOtherMonth(date: string, text: string): boolean {
+  const [day, month] = date.split(' ') as [string, string]
+  const dates = [
+    ...text.matchAll(
+      new RegExp(
+        `(?<!\\d)${day}(?:st|nd|rd|th)? (?:of )?(${MONTH})\\b|\\b(${MONTH}) ${day}(?:st|nd|rd|th)?(?!\\d)`,
+        'g',
+      ),
+    ),
+  ].map(([, after, before]) => (after ?? before)!.slice(0, 3))
+  return dates.length > 0 && !dates.includes(month.slice(0, 3))
+}
+
 const ADDRESS =
   /(?<![\w.+-])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,3}|\bhttps?:\/\/[^\s,)]{3,100}|\bwww\.[^\s,)]{3,80}/g
 
@@ -83,6 +101,7 @@ function requirementsOf(clause: string): string[] {
     ...(part.match(/\b(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9-]{4,20}\b/g) ?? []),
     ...(part.match(/#[\p{L}\d_]{2,40}/gu) ?? []),
     ...(part.match(ADDRESS) ?? []),
+    ...(part.match(DAY_OF_MONTH) ?? []),
     ...[...part.matchAll(/\d+(?:[.,:]\d+)*/g)]
       .filter(({ 0: figure, index }) => !isCountOfParts(figure, part.slice(index + figure.length)))
       .map(([figure]) => figure),
@@ -97,6 +116,7 @@ const isCountOfParts = (figure: string, rest: string) =>
     .some((word) => word !== undefined && isItemNoun(word.toLowerCase()))
 
 function isWritten(item: string, output: ReadText): boolean {
+  if (new RegExp(`^\\d{1,2} ${MONTH}$`).test(item)) return !hasOtherMonth(item, output.raw)
   const time = /^(\d{1,2}):(\d{2})$/.exec(item)
   // 18:30 is half past six as well.
   if (time)

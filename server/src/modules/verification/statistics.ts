@@ -132,13 +132,17 @@ const MAX_LABELS = 3
 const NARROWS =
   /\b(?:who|that|which|where|when|with|without|per|pro|par|by|over|for|if|than|each|every|overall|new|net|after|before|between|convert|those)\b/i
 
+const CLAUSE_END = /[.?!;:\n,(){}[\]"|]|\d+|\s[-–—+]+\s|->/
+/** "Sum the litres for the week and give me the daily average" */
+const CLAUSE_END_OR_AND = new RegExp(`${CLAUSE_END.source}|\\sand\\s`)
+
 /**
  * Whether the question is the bare word for the statistic with at most a few words for what the figures are: one more
  * clause ("of the days we poured", "per station") may mean some of the figures only, or another calculation.
  */
 const isPlain = (text: string, pattern: RegExp) =>
   text
-    .split(/[.?!;:\n,(){}[\]"|]|\d+|\s[-–—+]+\s|->/)
+    .split(pattern === STATISTICS[0]![1] ? CLAUSE_END : CLAUSE_END_OR_AND)
     .filter((clause) => pattern.test(clause) && !NARROWS.test(clause))
     .some(
       (clause) =>

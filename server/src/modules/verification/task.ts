@@ -224,6 +224,7 @@ const VARIANTS = new Set(
 const ORDERS = new Set(
   'write make give draft create need produce prepare provide do want send schreib schreibe'.split(' '),
 )
+const TEXTS = /^(?:message|e-?mail|mail|letter|reply|note|text|sms|out|auto|caption|tweet)$/
 const TO_LANGUAGE = new Set('in into to auf ins en al in nach naar till på em para'.split(' '))
 
 /** "in French", "ins Englische", "to Spanish"; with a translation the last language that is named is the target. */
@@ -251,10 +252,14 @@ function targetLanguageOf(words: readonly string[], isTranslation: boolean): str
       // "Summarise in one English sentence"
       (/^(?:sentences?|summary|paragraph)$/.test(next) &&
         /^(?:an?|one|two|three|short|single)$/.test(words[index - 1] ?? ''))
+    // "Give me a German out-of-office message"
+    const isText =
+      TEXTS.test(next) && /^an?$/.test(words[index - 1] ?? '') && words.slice(0, index).some((word) => ORDERS.has(word))
     // "in English and French" wants both.
     const other = languageNamed(words[index + 2] ?? '')
     if (other && /^(?:and|und|et|y|e|en)$/.test(next) && TO_LANGUAGE.has(before)) targets.add(other)
-    if (isVersion || TO_LANGUAGE.has(VARIANTS.has(before) ? (words[index - 2] ?? '') : '')) targets.add(language)
+    if (isVersion || isText || TO_LANGUAGE.has(VARIANTS.has(before) ? (words[index - 2] ?? '') : ''))
+      targets.add(language)
     // "when does it run? german please"
     if (index > 0 && /^(?:please|bitte|pls)$/.test(next) && index + 2 >= words.length) targets.add(language)
     if (TO_LANGUAGE.has(before) && !/^(?:cities|class|history|food|market|customers?|speaking)$/.test(next))
