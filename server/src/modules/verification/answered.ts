@@ -25,7 +25,7 @@ export const checkAnswered = (task: ReadTask, output: ReadText): Finding =>
   ])
 
 const EDITS =
-  /\b(?:rewrite|rephrase|plain (?:english|language|words)|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo|umformulier\w{1,3}|höflich\w{0,3}|reformul\w{1,3}|poli\w{0,3}|reescrib\w{1,3}|riscriv\w{1,3})\b|丁寧|言い換え|書き直|直して|改写|润色/i
+  /\b(?:rewrite|rephrase|plain (?:english|language|words)|reword|shorten|concise|correct|proof-?read|polite\w{0,2}|passive|formal\w{0,2}|simplif\w{1,3}|paraphrase|repeat|echo|umformulier\w{1,3}|höflich\w{0,3}|reformul\w{1,3}|poli\w{0,3}|reescrib\w{1,3}|riscriv\w{1,3}|herschrijf|netter|beleefd\w{0,3}|vriendelijker|freundlicher|formeller|plus courtois\w?|más (?:amable|formal)|più gentile)\b|丁寧|言い換え|書き直|直して|改写|润色/i
 const DECLINED =
   /\b(?:not|can't|cannot|unable|never|won't|sorry|unfortunately|nicht|kein\w{0,2}|leider|pas|désolée?|no puedo|non posso)\b/i
 /** "Policy: never give out …", "we don't give medical advice" */

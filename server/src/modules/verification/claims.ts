@@ -235,6 +235,12 @@ export const hasRightTable = (output: ReadText): boolean => {
   return applies && fault === undefined
 }
 
+/** From the last figure on that is the sum of all before it: net and tax below the items. */
+function withoutParts(values: readonly number[]): readonly number[] {
+  const at = values.findLastIndex((value, i) => i >= 2 && Math.abs(value - sumOf(values.slice(0, i))) < 0.006)
+  return at < 0 ? values : values.slice(at)
+}
+
 /** The rows and columns that a table calls its total add up. */
 function checkTables(output: ReadText): Finding {
   let isChecked = false
@@ -261,7 +267,8 @@ function checkTables(output: ReadText): Finding {
       if (
         !isRounded &&
         !standsFor(total, sumOf(values)) &&
-        !standsFor(total, sumOf(cells.map((cell) => cell!.values.at(-1)!)))
+        !standsFor(total, sumOf(cells.map((cell) => cell!.values.at(-1)!))) &&
+        !standsFor(total, sumOf(withoutParts(values)))
       )
         return failed('A total in the table is not the sum of its column.')
     }

@@ -116,7 +116,7 @@ function findEnd(task: ReadTask, output: ReadText): Finding {
   if (
     !isVerse &&
     words.length >= least &&
-    (OPEN_ENDED.has(last) || CONTRACTED.test(last)) &&
+    (OPEN_ENDED.has(last) || CONTRACTED.test(last) || /\b(?:and|or|with|has|have) no$/.test(sentence)) &&
     // "i, e, a, e" lists letters.
     !words.every(({ length }) => length === 1) &&
     !/ (?:(?:now|then|here|so|later|early|further|go|carry|move|hold|come|keep|pass|and) on|opt in|log in|sign in|drop off)$/.test(
@@ -192,6 +192,8 @@ const isSingleLine = (task: ReadTask, output: ReadText) =>
   (!output.raw.includes(',') || STRANDED.has(output.words.at(-1)!)) &&
   (task.is.creative || /\b(?:titles?|headlines?|motto|names?|subject line)\b/i.test(task.request))
 
+/** "**Week 2:** …" */
+const LABELLED_LINE = /^\*{0,2}\p{L}[\p{L}\d ]{1,30}:\*{0,2}\s/u
 const LIST_ITEM = /^(?:\d{1,3}[.)]|\(\d{1,2}\)|[-*•–])\s/
 
 /** "4. Hold the button for 10", where each item before it ends with a full stop. */
@@ -279,10 +281,10 @@ function endsUnlikeTheRest(output: ReadText, sentence: string, words: readonly s
     )
       return true
     // "**Cons:** …." in each line, and the last one without an end.
-    const labelled = before.filter((line) => /^\*{0,2}\p{L}[\p{L} ]{1,30}:\*{0,2}\s/u.test(line))
+    const labelled = before.filter((line) => LABELLED_LINE.test(line))
     return (
-      /^\*{0,2}\p{L}[\p{L} ]{1,30}:\*{0,2}\s/u.test(lastLine) &&
-      labelled.length >= 2 &&
+      LABELLED_LINE.test(lastLine) &&
+      labelled.length >= (words.length >= 9 ? 1 : 2) &&
       labelled.every(ends) &&
       words.length >= (labelled.length >= 5 ? 1 : 4)
     )

@@ -142,7 +142,11 @@ function nameOfMissing(task: string, given: string): string | undefined {
   const key = /\bkeyerror:? ?\(?["'`](\w{1,40})["'`]/i.exec(task)?.[1]
   if (key) return key
   // "KeyError when a user has no email"
-  const lacking = /\bkeyerror\b.{0,40}\b(?:has no|have no|without an?|lacks an?) ["'`]?(\w{1,40})/i.exec(task)?.[1]
+  const [, absent, marked] =
+    /\bkeyerror\b.{0,40}?(?:\b(?:has no|have no|without an?|lacks an?) ["'`]?(\w{1,40})|["'`](\w{1,40})["'`])/i.exec(
+      task,
+    ) ?? []
+  const lacking = absent ?? marked
   if (lacking && new RegExp(`\\w\\.${lacking}\\b`).test(given)) return lacking
   const named =
     /`?([A-Za-z_][\w.]{0,60})(?:\(\))?`? (?:is|returns?|was|can be|may be|could be|might be|are) (?:null|nil|none|undefined|missing|not set)\b/i.exec(

@@ -18,7 +18,7 @@ export function checkNamedFigures(task: ReadTask, output: ReadText): Finding {
   const text = [task.full.raw, ...task.context].join('\n')
   if (!hasTwoNumbers(text)) return notApplicable
   const ofRecords = checkRecords(task, output, text)
-  const finding = ofRecords.applies ? ofRecords : checkSeries(task, output, text)
+  const finding = ofRecords.applies ? ofRecords : checkSeries(output, text)
   return BY_CASE.test(text) ? doubt(finding) : finding
 }
 
@@ -31,7 +31,7 @@ const OF_SOME =
   /\b(?:without|except|exclud\w{1,4}|ignor\w{1,3}|only|cancel\w{1,5}|skip\w{0,4}|duplicates?|refund\w{0,4}|void\w{0,2}|returned|unless|if|where|after|before|since|until|above|below|more than|less than|ohne|außer|nur|sauf|sin|senza|net|minus|less)\b/i
 
 /** Sums, means and the like of names that have any number of figures: all but one are right. */
-function checkSeries(task: ReadTask, output: ReadText, text: string): Finding {
+function checkSeries(output: ReadText, text: string): Finding {
   if (OF_SOME.test(text)) return notApplicable
   for (const series of seriesOf(text)) {
     const rows = rowsOfNames(output, series)
@@ -200,6 +200,7 @@ function formulasOf(
       add((f) => f[i]! * (1 + x / 100))
       add((f) => (f[i]! / totals[i]!) * x)
       add((f) => (100 * (f[i]! - x)) / x)
+      add((f) => 100 * (1 - f[i]! / x))
     }
     for (let j = 0; j < width; j++) {
       if (i === j) continue

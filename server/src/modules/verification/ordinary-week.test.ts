@@ -366,6 +366,48 @@ const CASES: readonly Case[] = [
     'Alleen assistentiehonden mogen mee naar binnen; uw hond kan wel buiten wachten.',
     'Het spijt me, maar ik kan deze vraag niet beantwoorden. Neem voor meer informatie contact op met de gemeente.',
   ],
+  [
+    'a total of net and tax below items',
+    'analyst-v1',
+    'van: base 59/day x 3, 120 extra km at 0.25, insurance 12/day, 25% vat. total as a table?',
+    '| Item | Amount |\n|---|---|\n| Base | 177.00 |\n| Extra km | 30.00 |\n| Insurance | 36.00 |\n| Net | 243.00 |\n| VAT 25% | 60.75 |\n| **Total** | **303.75** |',
+    '| Item | Amount |\n|---|---|\n| Base | 177.00 |\n| Extra km | 30.00 |\n| Insurance | 36.00 |\n| Net | 243.00 |\n| VAT 25% | 60.75 |\n| **Total** | **313.75** |',
+  ],
+  [
+    'labels in bold',
+    'strategist-v1',
+    'Zaplanuj wprowadzenie warsztatów dla dzieci, 2 tygodnie, po jednym zdaniu na tydzień.',
+    '**Tydzień 1:** Ustal termin, cenę i liczbę miejsc oraz zrób trzy dobre zdjęcia z pracowni.\n**Tydzień 2:** Roześlij zapowiedź do szkół, przedszkoli i lokalnych grup rodziców w mediach społecznościowych.',
+    '**Tydzień 1:** Ustal termin, cenę i liczbę miejsc oraz zrób trzy dobre zdjęcia z pracowni.\n**Tydzień 2:** Roześlij zapowiedź do szkół, przedszkoli i lokalnych grup rodziców w mediach społecz',
+  ],
+  [
+    'a name that must not be mentioned',
+    'support-v1',
+    'Answer the guest; don\'t mention the competitor CityWalks.\nGuest: "CityWalks does the same tour for 5 euros less, can you match?"',
+    'Thanks for asking! Our price for the tour stays as it is, with small groups and a guide who lives here. We would love to have you with us.',
+    'Thanks for asking! We know CityWalks is a little cheaper, but our tour has small groups and a guide who lives here.',
+  ],
+  [
+    'an end in "and no"',
+    'strategist-v1',
+    'Own washing machine (2,800, 0.90 per set) or a service (2.10 per set)? 300 sets a month.',
+    'The machine saves 360 a month and is paid for after about 8 months.\n\nFor the service:\n- No repairs and no cellar to clear',
+    'The machine saves 360 a month and is paid for after about 8 months.\n\nFor the service:\n- No repairs and no',
+  ],
+  [
+    'a key that the error names',
+    'coder-v1',
+    "this throws KeyError when 'email' missing, fix it so it returns None:\n\ndef get_mail(user):\n    return user['email'].lower()",
+    "```python\ndef get_mail(user):\n    email = user.get('email')\n    return email.lower() if email else None\n```",
+    "```python\ndef get_mail(user):\n    email = user['email']\n    if email is None:\n        return None\n    return email.lower()\n```",
+  ],
+  [
+    'gaps in Chinese',
+    'writer-v1',
+    '写一封感谢信给供应商王经理，感谢他们在台风期间按时送来了钢筋',
+    '尊敬的王经理：\n\n您好！感谢贵公司在台风期间克服困难，按时送来钢筋，保证了施工进度。期待今后继续合作。',
+    '尊敬的（姓名）：\n\n您好！感谢贵公司在（事件）期间克服困难，按时将（货物名称）送达，保证了施工进度。期待今后继续合作。',
+  ],
 ]
 
 test.each(CASES)('%s', async (_, agentId, task, right, wrong) => {
@@ -448,6 +490,11 @@ test.each([
     'analyst-v1',
     'Sum per carrier without the cancelled one:\nCarrier,EUR,State\nNord,412.50,ok\nHall,1290.00,ok\nNord,377.20,cancelled\nHall,845.75,ok\nAlp,2310.40,ok',
     '- Nord: 412.50\n- Hall: 2,135.75\n- Alp: 2,310.40',
+  ],
+  [
+    'coder-v1',
+    'go: http handler /health that returns 200 and {"status":"ok"} as json',
+    '```go\nfunc health(w http.ResponseWriter, r *http.Request) {\n\tw.Header().Set("Content-Type", "application/json")\n\tw.Write([]byte(`{"status":"ok"}`))\n}\n```',
   ],
 ])('%s may answer: %s', async (agentId, task, output) => {
   expect(await refusals(agentId, task, output)).toEqual([])

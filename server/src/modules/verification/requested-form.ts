@@ -16,7 +16,7 @@ export function requestsJson(request: string): boolean {
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|give|(?:respond|reply|answer) with)(?: \w{1,20}){0,3} json\b/.test(
       request,
     ) ||
-    /\b(?:as|in|into|als|en|au format|come|em)(?: \w{1,20})? json(?: only| format| please| for (?:\w{1,12} ?){1,3}| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?(){[\n–—]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in |the )?(?:valid )?json\b/.test(
+    /\b(?:as|in|into|als|en|au format|come|em|convert (?:\w{1,12} )?to)(?: \w{1,20})? json(?: only| format| please| for (?:\w{1,12} ?){1,3}| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?(){[\n–—]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in |the )?(?:valid )?json\b/.test(
       request,
     ) ||
     // "Produce a JSON object", where nothing else does so ("the endpoint should return a JSON object").
@@ -52,6 +52,10 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   if (!requestsJson(request)) return checkValidJson(request, output)
   if (/\bjsonc\b|\bwith comments\b/.test(request)) return notApplicable
   const { blocks } = splitFences(output.raw)
+  // "A handler that returns {"status":"ok"} as json" is code.
+  const isOfCode =
+    task.agentId.startsWith('coder') && blocks.some(({ language }) => !/^(?:json\w{0,2})?$/.test(language))
+  if (isOfCode) return notApplicable
   const text = blocks.length === 1 ? blocks[0]!.code : output.raw
   let value: unknown
   try {
@@ -59,7 +63,13 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   } catch {
     return failed('JSON was asked for and the output does not parse.')
   }
-  const missing = wantedKeys(task).find((key) => !hasKey(value, key, 0))
+  const isOptional =
+    /\b(?:optional\w{0,2}|omit\w{0,4}|if (?:any|available|given|known|present|there)|where (?:available|given|known))\b/i
+  const rows = Array.isArray(value) && !isOptional.test(task.full.raw) ? value : [value]
+  const missing = wantedKeys(task).find(
+    (key) =>
+      !hasKey(value, key, 0) || (rows.some((row) => hasOwnKey(row, key)) && !rows.every((row) => hasKey(row, key, 0))),
+  )
   return missing === undefined ? passed : failed(`The JSON has no key ${clip(missing, 30)}.`)
 }
 
@@ -121,9 +131,15 @@ const isTypeOfValues = (word: string, rest: string) =>
 
 const plainKey = (key: string) => key.toLowerCase().replace(/[^a-z\d]/g, '')
 
+const hasOwnKey = (value: unknown, key: string): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.keys(value).some((name) => plainKey(name) === plainKey(key))
+
 function hasKey(value: unknown, key: string, depth: number): boolean {
   if (depth > 6 || value === null || typeof value !== 'object') return false
-  if (!Array.isArray(value) && Object.keys(value).some((name) => plainKey(name) === plainKey(key))) return true
+  if (hasOwnKey(value, key)) return true
   return Object.values(value)
     .slice(0, 200)
     .some((child) => hasKey(child, key, depth + 1))

@@ -284,7 +284,12 @@ function forbiddenWords(request: string): string[] {
         item
           .trim()
           .replace(/^(?:any|the|a|an|or|and|our|my|his|her|their|your) /i, '')
-          .replace(/ (?:please|pls|at all|anywhere|in it)$/i, ''),
+          .replace(/ (?:please|pls|at all|anywhere|in it)$/i, '')
+          // "The competitor CityWalks"
+          .replace(
+            /^(?:competitor|rival|company|brand|supplier|colleague|customer|client|product|project) (?=\p{Lu})/u,
+            '',
+          ),
       )
       .filter(Boolean)
     // What is no list of things is a clause of its own ("do not mention that …").

@@ -26,18 +26,20 @@ const SENTENCE = /^(?!.*\s--?\p{L}).*\p{L}[.!]$/su
 const ASKS = /\?|\b(?:explain|what|how|why)\b/i
 
 /** The score of the model over which an output may be about something else, and the one over which it is. */
-const MAYBE_OTHER = 1.4
-const OTHER = 1.6
+const MAYBE_OTHER = 1.2
+const OTHER = 1.4
 /** Task and output share nothing, and their words are as far apart as those of any two texts. */
 const OTHER_IF_FAR = 1.1
 const FAR = 0.1
-/** They share nothing, and there is much of it. */
+/** They share nothing, and there is much of it, or very much. */
 const OTHER_IF_LONG = 1.3
+const OTHER_IF_LENGTHY = 1
 /** What is near in meaning says the same in other words; where a language has no vectors, that cannot be told. */
 const OTHER_THOUGH_NEAR = 1.8
-const OTHER_IF_UNKNOWN = 1.8
+const OTHER_IF_UNKNOWN = 1.5
 /** A word in common, or code, whose names are its own. */
-const OTHER_THOUGH_SHARED = 2.4
+const OTHER_THOUGH_SHARED = 2.5
+const OTHER_THOUGH_SHARED_IF_LENGTHY = 1.8
 const NEAR = 0.35
 const OTHER_THOUGH_SPOKEN = 1.8
 /** "They …" and "Yes, …" go on from a question without its words. */
@@ -48,6 +50,7 @@ const OTHER_IN_LIST = 3.1
 /** A shorter answer may share nothing with its question. */
 const LEAST_WORDS = 15
 const LONG_WORDS = 28
+const LENGTHY_WORDS = 40
 
 /**
  * Whether the answer is about what the task is about, and of the kind that it wants. A model weighs what the two share, words,
@@ -121,10 +124,13 @@ function leastScore(
   const isListed = output.lines.every((line) => /^(?:[-*•]|\d{1,2}[.)])\s/.test(line))
   const isInForm = (features.shared_count === 0 || isListed) && keepsForm(task, output)
   const isFar = isUnrelated && features.near_means! < FAR
-  const ifNear = features.shared_count === 0 ? OTHER_THOUGH_NEAR : OTHER_THOUGH_SHARED
+  const ifShared =
+    output.words.length >= LENGTHY_WORDS && !isOpen ? OTHER_THOUGH_SHARED_IF_LENGTHY : OTHER_THOUGH_SHARED
+  const ifNear = features.shared_count === 0 ? OTHER_THOUGH_NEAR : ifShared
   // Who says something at length uses a word of the task.
   const isLong = isUnrelated && !isOpen && output.words.length >= LONG_WORDS
-  const ifUnlikely = isFar ? OTHER_IF_FAR : isLong ? OTHER_IF_LONG : undefined
+  const isLengthy = features.shared_count === 0 && !isOpen && output.words.length >= LENGTHY_WORDS
+  const ifUnlikely = isLengthy ? OTHER_IF_LENGTHY : isFar ? OTHER_IF_FAR : isLong ? OTHER_IF_LONG : undefined
   const ifKnown = ifUnlikely ?? (features.near_means! >= NEAR ? ifNear : OTHER)
   // A joke may be about anything as long as somebody speaks in it.
   const isSpoken = isOpen && features.impersonal === 0
