@@ -395,6 +395,13 @@ const CASES: readonly Case[] = [
     'The machine saves 360 a month and is paid for after about 8 months.\n\nFor the service:\n- No repairs and no',
   ],
   [
+    'JSON and no code',
+    'coder-v1',
+    'Convert this server config to JSON: port 8080, host example.org',
+    '```json\n{"port": 8080, "host": "example.org"}\n```',
+    '```python\nconfig = {"port": 8080, "host": "example.org"}\n```',
+  ],
+  [
     'a key that the error names',
     'coder-v1',
     "this throws KeyError when 'email' missing, fix it so it returns None:\n\ndef get_mail(user):\n    return user['email'].lower()",
@@ -495,6 +502,11 @@ test.each([
     'coder-v1',
     'go: http handler /health that returns 200 and {"status":"ok"} as json',
     '```go\nfunc health(w http.ResponseWriter, r *http.Request) {\n\tw.Header().Set("Content-Type", "application/json")\n\tw.Write([]byte(`{"status":"ok"}`))\n}\n```',
+  ],
+  [
+    'analyst-v1',
+    'Sum per client:\nid,client,amount,note\n101,Hale,540,\n102,Bright,1200,\n103,Osei,310,late\n104,Hale,875,',
+    '- Hale: 1,415\n- Bright: 1,200\n- Osei: 310',
   ],
 ])('%s may answer: %s', async (agentId, task, output) => {
   expect(await refusals(agentId, task, output)).toEqual([])

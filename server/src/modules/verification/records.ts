@@ -241,6 +241,7 @@ function readRow(line: string, names: readonly string[]): AnswerRow[] {
 
 /** Whether a name stands in a text as words of their own. */
 export function hasName(text: string, name: string): boolean {
+  if (name === '') return false
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + name.length))
     if (!/[\p{L}\d]/u.test(text[at - 1] ?? ' ') && !/[\p{L}\d]/u.test(text[at + name.length] ?? ' ')) return true
   return false

@@ -16,7 +16,7 @@ export function requestsJson(request: string): boolean {
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|give|(?:respond|reply|answer) with)(?: \w{1,20}){0,3} json\b/.test(
       request,
     ) ||
-    /\b(?:as|in|into|als|en|au format|come|em|convert (?:\w{1,12} )?to)(?: \w{1,20})? json(?: only| format| please| for (?:\w{1,12} ?){1,3}| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?(){[\n–—]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in |the )?(?:valid )?json\b/.test(
+    /\b(?:as|in|into|als|en|au format|come|em|convert (?:\w{1,12} ){0,4}to)(?: \w{1,20})? json(?: only| format| please| for (?:\w{1,12} ?){1,3}| (?:with|mit|avec|con|com)\b.{0,200}| object| array)?(?: of \w{1,20}){0,2}\s{0,5}(?:[.,;:!?(){[\n–—]|$)|\b(?:valid )?json(?: format)? only\b|\bonly (?:in |the )?(?:valid )?json\b/.test(
       request,
     ) ||
     // "Produce a JSON object", where nothing else does so ("the endpoint should return a JSON object").
@@ -54,7 +54,9 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   const { blocks } = splitFences(output.raw)
   // "A handler that returns {"status":"ok"} as json" is code.
   const isOfCode =
-    task.agentId.startsWith('coder') && blocks.some(({ language }) => !/^(?:json\w{0,2})?$/.test(language))
+    task.agentId.startsWith('coder') &&
+    RETURNS.test(request) &&
+    blocks.some(({ language }) => !/^(?:json\w{0,2}|ya?ml|xml|csv)?$/.test(language))
   if (isOfCode) return notApplicable
   const text = blocks.length === 1 ? blocks[0]!.code : output.raw
   let value: unknown
@@ -72,6 +74,9 @@ export function checkJson(task: ReadTask, output: ReadText): Finding {
   )
   return missing === undefined ? passed : failed(`The JSON has no key ${clip(missing, 30)}.`)
 }
+
+const RETURNS =
+  /\b(?:handlers?|endpoints?|functions?|routes?|controllers?|methods?|scripts?|servers?)\b.{0,60}\b(?:returns?|respond\w{0,3}|prints?|outputs?|sends?|writes?|loads?|exports?|saves?)\b/
 
 /** The keys that the request names; what is quoted in it may stand in the whole task only. */
 function wantedKeys(task: ReadTask): string[] {

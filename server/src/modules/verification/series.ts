@@ -3,6 +3,8 @@ import { readNumbers } from './numbers.ts'
 import { headedRowsOf, type TaskRecord } from './records.ts'
 
 const MAX_LINES = 60
+const MAX_COLUMNS = 2
+const MAX_NAMES = 20
 
 /**
  * Readings of a task in which a name has any number of figures, to be added up or averaged: "W14: 120.50, 89.00",
@@ -12,7 +14,7 @@ export function seriesOf(text: string): TaskRecord[][] {
   spendSteps(text.length * 4)
   const lines = text.split('\n').slice(0, MAX_LINES)
   return [listsOf(lines), crossedLists(lines), ...columnsOf(text)].filter(
-    (series) => series.length >= 2 && series.some(({ figures }) => figures.length >= 2),
+    (series) => series.length >= 2 && series.length <= MAX_NAMES && series.some(({ figures }) => figures.length >= 2),
   )
 }
 
@@ -53,12 +55,15 @@ function crossedLists(lines: readonly string[]): TaskRecord[] {
 function columnsOf(text: string): TaskRecord[][] {
   const rows = headedRowsOf(text)
   const columns = Object.keys(rows[0] ?? {})
-  const hasOnly = (column: string, type: 'string' | 'number') => rows.every((row) => typeof row[column] === type)
+  const hasOnly = (column: string, type: 'string' | 'number') =>
+    rows.every((row) => typeof row[column] === type && row[column] !== '')
   return columns
     .filter((column) => hasOnly(column, 'string') && new Set(rows.map((row) => row[column])).size < rows.length)
+    .slice(0, MAX_COLUMNS)
     .flatMap((column) =>
       columns
         .filter((other) => hasOnly(other, 'number'))
+        .slice(0, MAX_COLUMNS)
         .map((other) =>
           [...new Set(rows.map((row) => String(row[column])))].map((name) => ({
             name: name.toLowerCase(),
