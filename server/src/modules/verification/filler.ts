@@ -40,8 +40,8 @@ export function findFiller(task: ReadTask, output: ReadText): Finding {
     // Code may have empty names and headings of Markdown.
     if (!match || taskText.toLowerCase().includes(match[0].trim().toLowerCase())) continue
     if (isCode && (index < 2 || index === 6)) continue
-    // 'YYYY/YY' in quotation marks is a format.
-    if (isCode && /["'`]/.test(text[match.index - 1] ?? '')) continue
+    // 'YYYY/YY' in quotation marks is a format; a host or a name in them is a gap.
+    if (isCode && index === 2 && /["'`]/.test(text[match.index - 1] ?? '')) continue
     // A path to be replaced is no fault where the task gives none.
     if (match[0].startsWith('/path') && !taskText.includes('/')) continue
     return failed('It leaves a place to be filled in.')

@@ -395,6 +395,13 @@ const CASES: readonly Case[] = [
     'The machine saves 360 a month and is paid for after about 8 months.\n\nFor the service:\n- No repairs and no',
   ],
   [
+    'a value that is still to be filled in',
+    'coder-v1',
+    'Python: connect to PostgreSQL on db.example.org with psycopg, read the password from PGPASSWORD',
+    '```python\nimport os\nimport psycopg\n\nconn = psycopg.connect(host="db.example.org", password=os.environ["PGPASSWORD"])\n```',
+    '```python\nimport os\nimport psycopg\n\nconn = psycopg.connect(host="your-host-here", password=os.environ["PGPASSWORD"])\n```',
+  ],
+  [
     'JSON and no code',
     'coder-v1',
     'Convert this server config to JSON: port 8080, host example.org',
