@@ -217,6 +217,60 @@ begin
   return array_fill('{"first": true}'::jsonb, array[cardinality(items)]);
 end $$;
 
+-- Transactions A, B and C in one, for runs that a wallet pays and whose work took a moment: it was done before, nothing of it was
+-- written down, and until this commits nothing has happened. What the counters would change in an assessment, by a warning or
+-- a rule that is gone, is left to a run that is admitted first.
+-- item: {id, kind, tenant_id, payer, agent_id, spender, team, key_id, tags, session_id, loop_id, request_hash, request, terms, price_micro, admission, created_at, deadline_at,
+--   wallet_id, accounts[], amounts[], keys[], holds[], grants: {rules_version, needs[]}, at, ledger_id, answer: {status, packed, receipt_at}, result, cost_usd, latency_ms, receipt, events[], audits[]}
+create or replace function complete_at_once(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
+declare
+  held jsonb[];
+  subscribers text[];
+begin
+  if repeated then
+    if cardinality(items) = 1 and exists (select 1 from ended_runs run where run.id = items[1]->>'id' and run.admission = items[1]->>'admission') then
+      return array['{}'::jsonb];
+    end if;
+    if exists (select 1 from ended_runs run where run.id = any(array(select item->>'id' from unnest(items) as item))) then
+      perform refuse(409, 'run_exists', jsonb_build_object('run_id', items[1]->>'id'));
+    end if;
+  end if;
+  perform claim_keys(items);
+  perform require_rules_version(assessed.tenant_id, assessed.rules_version)
+  from (select distinct item->>'tenant_id' as tenant_id, (item#>>'{grants,rules_version}')::bigint as rules_version from unnest(items) as item) assessed;
+  perform require_same_room(item#>'{grants,needs}', (item->>'created_at')::timestamptz) from unnest(items) as item where item#>'{grants,needs}' <> '[]';
+  held := hold_limits(array(select item->'holds' from unnest(items) with ordinality as listed(item, place) order by place), (items[1]->>'created_at')::timestamptz);
+  if exists (
+    select 1 from unnest(items, held) as listed(item, counted)
+    where jsonb_array_length(counted->'holds') <> jsonb_array_length(item->'holds') or counted->'states' @? '$[*] ? (@.over_limit == true || @.over_soft == true)')
+  then
+    perform refuse(409, 'assessment_changed');
+  end if;
+  perform settle_holds(array_agg(counted->'holds'), array_agg(true), array_agg((item->>'price_micro')::bigint))
+  from unnest(items, held) as listed(item, counted) where counted->'holds' <> '[]';
+  perform move_in_wallet(total.wallet_id, -total.amount, 0, 0, 0)
+  from (select item->>'wallet_id' as wallet_id, sum((item->>'price_micro')::bigint)::bigint as amount from unnest(items) as item group by 1 order by 1) total;
+
+  insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
+                          answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id, spender, team, key_id, tags)
+  select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind', 'completed', 'completed', item->>'request_hash', item->'request',
+         item->'terms', (item->>'price_micro')::bigint, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}',
+         item->>'admission', (item->>'created_at')::timestamptz, (item->>'deadline_at')::timestamptz, (item->>'at')::timestamptz, nextval('decision_order'), nextval('decision_order'),
+         item->>'wallet_id', item->>'spender', item->>'team', item->>'key_id', nullif(item->'tags', 'null')
+  from unnest(items) with ordinality as listed(item, place) order by place;
+  insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
+  select item->>'ledger_id', item->>'tenant_id', 'posted', item->>'kind', item->>'id', 'USDC',
+         array(select jsonb_array_elements_text(item->'accounts')), array(select jsonb_array_elements_text(item->'amounts')::bigint), (item->>'at')::timestamptz
+  from unnest(items) with ordinality as listed(item, place) order by place;
+  perform write_receipts(items);
+  subscribers := array(select subscription.tenant_id from webhook_subscriptions subscription where subscription.tenant_id = any(array(select item->>'tenant_id' from unnest(items) as item)) and subscription.deleted_at is null);
+  insert into journal (tenant_id, at, events, audits, receipt_id, ledger_id, ended)
+  select item->>'tenant_id', (item->>'at')::timestamptz, case when item->>'tenant_id' = any(subscribers) then item->'events' end, item->'audits', item#>>'{receipt,id}', item->>'ledger_id',
+         ended_figures(item, item->>'kind', item->>'agent_id', 'completed', (item->>'created_at')::timestamptz, (item->>'price_micro')::bigint)
+  from unnest(items) with ordinality as listed(item, place) order by place;
+  return array_fill('{}'::jsonb, array[cardinality(items)]);
+end $$;
+
 -- Ends runs that failed before money moved: nothing is charged, everything held is released.
 -- item: {run_id, from_state?, admission?, at, reason, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, cost_usd?, latency_ms?, receipt, events[], audit}
 create or replace function abandon_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
@@ -257,18 +311,27 @@ create or replace function write_ledger(ended ended_run[], items jsonb[], final_
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.accounts <> '{}' order by run.id
 $$;
 
--- The receipts of ended runs, and one row of the journal for each: the sequencer writes events, audit, balances, sums and the
--- place in the log from it. Events are left out when nobody has subscribed, and nothing is recorded for a guest but receipt and sums.
-create or replace function write_journal(ended ended_run[], items jsonb[], final_state text) returns void language sql as $$
+-- The receipts of ended runs.
+create or replace function write_receipts(items jsonb[]) returns void language sql as $$
   insert into receipts (id, run_id, tenant_id, kind, agent_id, payer, issued_at, body, hash, prev_hash)
   select item#>>'{receipt,id}', item#>>'{receipt,run_id}', item#>>'{receipt,tenant_id}', item#>>'{receipt,kind}', item#>>'{receipt,agent_id}', item#>>'{receipt,payer}', (item#>>'{receipt,issued_at}')::timestamptz,
          item#>>'{receipt,body}', item#>>'{receipt,hash}', item#>>'{receipt,prev_hash}'
-  from unnest(items) as item;
+  from unnest(items) as item
+$$;
+
+-- What the sums of tenants, hours and lanes take of a run that has ended.
+create or replace function ended_figures(item jsonb, kind text, agent_id text, final_state text, created_at timestamptz, price_micro bigint) returns jsonb language sql stable as $$
+  select jsonb_build_object('kind', kind, 'agent_id', agent_id, 'state', final_state, 'created_at', created_at, 'price_micro', price_micro, 'cost_usd', item->'cost_usd', 'latency_ms', item->'latency_ms')
+$$;
+
+-- The receipts of ended runs, and one row of the journal for each run: the sequencer writes events, audit, balances, sums and the
+-- place in the log from it. Events are left out when nobody has subscribed, and nothing is recorded for a guest but receipt and sums.
+create or replace function write_journal(ended ended_run[], items jsonb[], final_state text) returns void language sql as $$
+  select write_receipts(items);
   insert into journal (tenant_id, at, events, audits, receipt_id, ledger_id, ended)
   select run.tenant_id, (item->>'at')::timestamptz, case when exists (select 1 from webhook_subscriptions subscription where subscription.tenant_id = run.tenant_id and subscription.deleted_at is null) then item->'events' end,
-         case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', case when run.tenant_id is not null and final_state = 'completed' then item->>'ledger_id' end, jsonb_build_object(
-           'kind', run.kind, 'agent_id', run.agent_id, 'state', final_state, 'created_at', run.created_at, 'price_micro', run.price_micro,
-           'cost_usd', item->'cost_usd', 'latency_ms', item->'latency_ms')
+         case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', case when run.tenant_id is not null and final_state = 'completed' then item->>'ledger_id' end,
+         ended_figures(item, run.kind, run.agent_id, final_state, run.created_at, run.price_micro)
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id
 $$;
 

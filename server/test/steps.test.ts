@@ -29,6 +29,7 @@ const untypedStepNames: string[] = []
 const journaled: Record<string, string[]> = {
   admit_runs: ['audit'],
   complete_runs: ['events', 'audit'],
+  complete_at_once: ['events', 'audits'],
   abandon_runs: ['events', 'audit'],
 }
 
@@ -498,6 +499,23 @@ function runCases(): Record<string, Case[]> {
   const completion: Record<string, Json> = { ...end, admission: 'adm_1', memory: null }
   const abandonment: Record<string, Json> = { ...end, admission: 'adm_1', from_state: 'executing' }
   const { escrow: _, ...endWithEscrow } = end
+  const atOnce: Record<string, Json> = {
+    id: 'run_1',
+    kind: 'run',
+    tenant_id: 'ten_1',
+    wallet_id: 'wal_1',
+    price_micro: 50,
+    accounts: ['from', 'to'],
+    amounts: [50, -50],
+    keys: [],
+    holds: [],
+    'grants.rules_version': 0,
+    'grants.needs': [],
+    'answer.packed': 'AAAA',
+    'receipt.tenant_id': 'ten_1',
+    'events.0.tenant_id': 'ten_1',
+    'audits.0.tenant_id': 'ten_1',
+  }
   return {
     admit_runs: [
       { prepare: [TENANT, WALLET], input: admission },
@@ -595,6 +613,35 @@ function runCases(): Record<string, Case[]> {
       },
       { prepare: ENDED_RUN, input: completion },
       { prepare: [], input: completion, refusal: 'run_not_open' },
+    ],
+    complete_at_once: [
+      { prepare: [TENANT, WALLET, SUBSCRIPTION], input: { ...atOnce, keys: [key] } },
+      {
+        prepare: [TENANT, WALLET, BUDGET],
+        input: { ...atOnce, holds: [definedHold, { ...hold, limit_micro: 50 }] },
+      },
+      { prepare: [TENANT, WALLET], input: { ...atOnce, holds: [hold] }, refusal: 'payer_exposure' },
+      { prepare: [TENANT, WALLET], input: { ...atOnce, 'grants.rules_version': 1 }, refusal: 'rules_changed' },
+      { prepare: [TENANT, WALLET], input: { ...atOnce, price_micro: 901 }, refusal: 'wallet_balance' },
+      // The budget only warns, so it is the assessment that is out of date.
+      {
+        prepare: [TENANT, WALLET, BUDGET],
+        input: { ...atOnce, holds: [{ ...definedHold, amount_micro: 101, enforce: false }] },
+        refusal: 'assessment_changed',
+      },
+      // Its budget is gone, so nothing would be counted.
+      { prepare: [TENANT, WALLET], input: { ...atOnce, holds: [definedHold] }, refusal: 'assessment_changed' },
+      {
+        prepare: [TENANT, WALLET, BUDGET],
+        input: { ...atOnce, 'grants.needs': [{ scope: 'budget:1', period: 'total', amount_micro: 100, room: false }] },
+        refusal: 'room_changed',
+      },
+      { prepare: [...ENDED_RUN, WALLET], input: atOnce, repeated: true, refusal: 'run_exists' },
+      {
+        prepare: [...ENDED_RUN, WALLET, `update ended_runs set admission = 'adm_1'`],
+        input: { ...atOnce, admission: 'adm_1' },
+        repeated: true,
+      },
     ],
     abandon_runs: [
       { prepare: [...OPEN_RUN({ wallet: true }), SUBSCRIPTION], input: abandonment },

@@ -17,6 +17,7 @@ export function createHeldLane(): HeldLane {
   const knownRuns = new Set<string>()
   return {
     ...offline,
+    isMomentary: (_, task) => !task.includes('slow'),
     held: new Set(),
     aborted: new Set(),
     letGo: () => {

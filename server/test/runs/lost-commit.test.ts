@@ -61,7 +61,12 @@ describe('a lost answer to a commit', () => {
     },
   )
 
-  test.each(['admit_runs', 'complete_runs'])('of %s: a wallet-paid run is done and charged once', async (step) => {
+  test.each([
+    ['complete_at_once', {}],
+    // A run of a session reads its memory, so it is admitted first.
+    ['admit_runs', { session_id: 'ses_lost' }],
+    ['complete_runs', { session_id: 'ses_lost' }],
+  ])('of %s: a wallet-paid run is done and charged once', async (step, changes) => {
     const readWallet = () =>
       service.db
         .selectFrom('wallets')
@@ -72,6 +77,7 @@ describe('a lost answer to a commit', () => {
       task: `Tell a joke about a wallet and ${step}.`,
       agent_id: 'comedian-v1',
       payment: { wallet_id: tenant.walletId },
+      ...changes,
     }
     const before = { runs: await countOf('runs'), wallet: await readWallet(), cuts: proxy.cuts() }
     proxy.cutAnswerTo(`"${step}"`)

@@ -47,6 +47,7 @@ export function createOfflineLane(pool: OfflinePool = createOfflinePool()): Lane
     name: 'offline',
     mode: 'offline',
     version: (agentId) => modelName(workerName(agentId)),
+    isMomentary: (agentId, task) => task.length <= MAX_INLINE_CHARACTERS && workerName(agentId) !== 'coder',
     findObstacle: (task) => OBSTACLES[findOutOfReach(task) ?? 'none'],
     execute: async (task: LaneTask) => {
       if (task.signal.aborted) return failure('timeout', 'The deadline passed before the lane started.')

@@ -3,6 +3,7 @@ import { auditPending, pendingAuditId, withAuditLink } from '../../platform/audi
 import { StepRefused } from '../../platform/batch.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
+import { completeAtOnce, mayCompleteAtOnce } from './complete-at-once.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
 import {
   findApprovedResponse,
@@ -80,6 +81,10 @@ export const createExecuteRun = (deps: RunDeps) => {
 
     const run = draftRun(deps, request, assessment, paymentMethod)
     const { owner } = stepOwner(run)
+    if (mayCompleteAtOnce(deps, request, run, assessment, paymentMethod)) {
+      const response = await completeAtOnce(deps, request, run, paymentMethod, assessment)
+      if (response) return response
+    }
     if (request.respondAsync) deps.background.requireRoom(owner)
     const mayWait = attempt.count < MAX_REASSESSMENTS
     const admission = await admitRun(deps, request, run, paymentMethod, assessment, mayWait)

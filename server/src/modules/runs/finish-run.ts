@@ -116,9 +116,13 @@ async function toCompletedResponse(
 ): Promise<RunResponse> {
   deps.afterStep('complete')
   if (!first) return readStoredResponse(deps, unit.id)
-  deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'completed' })
-  deps.metrics.settledMicro.inc({ kind: unit.kind }, Number(unit.priceMicro))
+  countCompleted(deps, unit)
   return response
+}
+
+export function countCompleted(deps: Pick<RunDeps, 'metrics'>, { kind, agentId, priceMicro }: PaidUnit): void {
+  deps.metrics.runs.inc({ kind, agent_id: agentId, outcome: 'completed' })
+  deps.metrics.settledMicro.inc({ kind }, Number(priceMicro))
 }
 
 /** Records that it is not known whether the payment arrived; the reconciler will check the chain. */

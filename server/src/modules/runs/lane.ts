@@ -43,6 +43,8 @@ export type Lane = {
   version?(agentId: string): string
   /** What keeps this lane from a task of this kind, and what would be needed; read before anything is paid. */
   findObstacle?(task: string): LaneObstacle | undefined
+  /** Whether a task takes no longer than writing down its run and calls nobody, so that it may be done before. */
+  isMomentary?(agentId: string, task: string): boolean
   execute(task: LaneTask): Promise<LaneResult>
   /** Why no task can be done at the moment, for `/api/health`. */
   findProblem?(): Promise<string | undefined>

@@ -28,51 +28,56 @@ const GrantsInput = Type.Object({
 
 const Terms = Type.Object({ ruling: Type.Unsafe<AssessmentSummary>(stored) }, { additionalProperties: true })
 
+/** What both ways to write a run take of its request. */
+const RunDraft = {
+  id: Type.String(),
+  kind: Type.String(),
+  tenant_id: nullableText,
+  payer: Type.String(),
+  agent_id: Type.String(),
+  spender: nullableText,
+  team: nullableText,
+  key_id: nullableText,
+  tags: nullable(Type.Record(Type.String(), Type.String())),
+  session_id: Type.String(),
+  loop_id: Type.String(),
+  request_hash: Type.String(),
+  request: stored,
+  price_micro: amount,
+  admission: Type.String(),
+  created_at: timestamp,
+  deadline_at: timestamp,
+  /** The wallet that pays, or that a top-up fills. */
+  wallet_id: nullableText,
+  /** Debits positive, credits negative. */
+  accounts: Type.Array(Type.String()),
+  amounts: Type.Array(amount),
+  /** The idempotency key and the payment identifier, where they are given. */
+  keys: Type.Array(
+    Type.Object({
+      scope: Type.String(),
+      route: Type.String(),
+      key: Type.String(),
+      body_hash: Type.String(),
+      expires_at: timestamp,
+    }),
+  ),
+  holds: Type.Array(HoldInput),
+  grants: nullable(GrantsInput),
+}
+
 export const admitRunsStep = defineSetStep(
   'admit_runs',
   Type.Object({
-    id: Type.String(),
-    kind: Type.String(),
-    tenant_id: nullableText,
-    payer: Type.String(),
-    agent_id: Type.String(),
-    spender: nullableText,
-    team: nullableText,
-    key_id: nullableText,
-    tags: nullable(Type.Record(Type.String(), Type.String())),
-    session_id: Type.String(),
-    loop_id: Type.String(),
-    request_hash: Type.String(),
-    request: stored,
+    ...RunDraft,
     terms: Terms,
-    price_micro: amount,
     instance: Type.String(),
-    admission: Type.String(),
-    created_at: timestamp,
-    deadline_at: timestamp,
-    /** The wallet that pays, or that a top-up fills. */
-    wallet_id: nullableText,
-    /** The entries that become pending: debits positive, credits negative. */
-    accounts: Type.Array(Type.String()),
-    amounts: Type.Array(amount),
     /** An x402 payment and its nonce. */
     payment: nullable(stored),
     nonce: nullable(
       Type.Object({ payer: Type.String(), nonce: Type.String(), network: Type.String(), asset: Type.String() }),
     ),
-    /** The idempotency key and the payment identifier, where they are given. */
-    keys: Type.Array(
-      Type.Object({
-        scope: Type.String(),
-        route: Type.String(),
-        key: Type.String(),
-        body_hash: Type.String(),
-        expires_at: timestamp,
-      }),
-    ),
     escrow: nullable(EscrowHoldInput),
-    holds: Type.Array(HoldInput),
-    grants: nullable(GrantsInput),
     audit: JournalAudit,
     /** A top-up has no work to wait for, so it brings its result. */
     result: nullable(stored),
@@ -94,10 +99,9 @@ export const keepRunsStep = defineSetStep(
 /** False when the run had ended before: then its response is stored. */
 const First = Type.Object({ first: Type.Boolean() })
 
-const RunEnd = {
-  run_id: Type.String(),
+/** What is written of a run that has ended. */
+const RunAnswer = {
   at: timestamp,
-  escrow: nullable(EscrowEndInput),
   ledger_id: Type.String(),
   /** The body is kept without its receipt, which belongs at `receipt_at`, and compressed; see `stored-answer.ts`. */
   answer: Type.Object({ status: Type.Integer(), packed: Type.String(), receipt_at: Type.Integer() }),
@@ -108,6 +112,12 @@ const RunEnd = {
   latency_ms: nullableNumber,
   receipt: issueReceiptStep.input,
   events: Type.Array(JournalEvent),
+}
+
+const RunEnd = {
+  ...RunAnswer,
+  run_id: Type.String(),
+  escrow: nullable(EscrowEndInput),
   audit: JournalAudit,
 }
 
@@ -123,6 +133,23 @@ export const completeRunsStep = defineSetStep(
     memory: nullable(writeMemoryStep.input),
   }),
   First,
+)
+
+export const completeAtOnceStep = defineSetStep(
+  'complete_at_once',
+  Type.Object({
+    ...RunDraft,
+    ...RunAnswer,
+    tenant_id: Type.String(),
+    wallet_id: Type.String(),
+    /** Nothing that can be used once only; see `mayCompleteAtOnce`. */
+    grants: Type.Object({ rules_version: amount, needs: Type.Array(CounterNeed) }),
+    /** As they are kept of a completed run. */
+    terms: stored,
+    /** Its admission and its completion. */
+    audits: Type.Array(JournalAudit),
+  }),
+  Type.Object({}),
 )
 
 export const abandonRunsStep = defineSetStep(
@@ -168,3 +195,4 @@ export const finishRefundStep = defineStep(
 )
 
 export type AdmissionItem = StepInput<typeof admitRunsStep>
+export type CompletionAtOnceItem = StepInput<typeof completeAtOnceStep>

@@ -15,6 +15,7 @@ import type { RunProgress } from './runs.schema.ts'
 import {
   abandonRunsStep,
   admitRunsStep,
+  completeAtOnceStep,
   completeRunsStep,
   finishRefundStep,
   keepRunsStep,
@@ -53,6 +54,7 @@ export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics, m
     admit: withRetries(create(admitRunsStep)),
     keep: withRetries(create(keepRunsStep)),
     complete: withRetries(create(completeRunsStep)),
+    completeAtOnce: withRetries(create(completeAtOnceStep)),
     abandon: withRetries(create(abandonRunsStep)),
     noteUnknown: withRetries(create(noteUnknownStep)),
     noteArrival: withRetries(create(noteArrivalStep)),

@@ -1,6 +1,7 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { nullableText, timestamp } from '../../../platform/schema.ts'
 import type { Hold } from '../assess/assessment.ts'
+import type { StoredHold } from './counted-by.ts'
 
 /** An amount in micro-USDC. A bigint becomes a JSON number that PostgreSQL reads exactly. */
 const amount = Type.Unsafe<bigint | string>(Type.Integer())
@@ -62,3 +63,20 @@ export const toLimitHoldItem = (hold: Hold) => ({
 })
 
 export type LimitHoldItem = ReturnType<typeof toLimitHoldItem>
+
+/** The hold that SQL `hold_limits` answers for this one. */
+export const toStoredHold = ({
+  scope,
+  period,
+  amount_micro,
+  on_success,
+  measure,
+  slice_ends_at,
+}: Static<typeof HoldInput>): StoredHold => ({
+  scope,
+  period,
+  amount_micro: String(amount_micro),
+  on_success,
+  measure: measure === 'count' ? 'count' : 'money',
+  ...(slice_ends_at !== undefined && { slice_ends_at }),
+})
