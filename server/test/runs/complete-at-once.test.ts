@@ -66,15 +66,18 @@ async function readRows(runId: string) {
   }
 }
 
-/** Ids, salts, hashes, signatures, times and the use of a budget differ between any two runs and become the name of their kind. */
+const DIFFERENT =
+  'salt value reason used answer answer_receipt_at body hash admission input_hash request_hash created_at finished_at deadline_at issued_at decided_at settlement_id latency_ms decided_seq ended_seq'.split(
+    ' ',
+  )
+
+/** What differs between any two runs, or with the use of a budget, and ids and hashes become the name of their kind. */
 const withoutIdentity = (rows: unknown): unknown =>
   JSON.parse(
-    JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
-      .replace(
-        /"(salt|value|reason|used|answer|body|hash|admission|input_hash|request_hash|created_at|finished_at|deadline_at|issued_at|decided_at|settlement_id|latency_ms|answer_receipt_at|decided_seq|ended_seq)":("(?:[^"\\]|\\.)*"|\d+|\{"type":"Buffer".*?\})/g,
-        '"$1":"-"',
-      )
-      .replace(/(run|ses|loop|rcpt|ltx|stl|evt|aud)_[0-9a-f-]{36}/g, '$1_id')
+    JSON.stringify(rows, (name, value) =>
+      DIFFERENT.includes(name) ? '-' : typeof value === 'bigint' ? `${value}` : value,
+    )
+      .replace(/(run|ses|loop|rcpt|ltx|stl|evt|aud|ver|req)_[0-9a-f-]{36}/g, '$1_id')
       .replace(/sha256:[0-9a-f]{64}/g, 'hash'),
   )
 
