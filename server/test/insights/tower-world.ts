@@ -15,6 +15,7 @@ export async function startTowerService(env: Record<string, string> = {}): Promi
   const knownRuns = new Set<string>()
   const lane: Lane = {
     ...offline,
+    isMomentary: (_, task) => !/slow|fail/.test(task),
     async execute(task) {
       if (task.task.includes('fail'))
         return { ok: false, reason: 'unavailable', message: 'The lane fails on demand.', retryable: true }

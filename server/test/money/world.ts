@@ -15,6 +15,7 @@ export async function startWorld(env: Record<string, string> = {}) {
   const offline = createOfflineLane()
   const lane: Lane = {
     ...offline,
+    isMomentary: (agentId, task) => laneOverride === undefined && offline.isMomentary!(agentId, task),
     execute: async (task) => (await laneOverride?.(task.task, task)) ?? offline.execute(task),
   }
   const clock = { now: () => new Date(Date.now() + offset) }

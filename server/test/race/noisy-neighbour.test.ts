@@ -13,6 +13,7 @@ function createHeldLane(): Lane & { letGo(): void; held: number } {
   })
   return {
     ...offline,
+    isMomentary: (_, task) => !task.includes('slow'),
     held: 0,
     letGo() {
       open()
