@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness.ts'
-import { createSteps, type StepRefused } from './batch.ts'
+import { createSteps, type StepRefused, TURNS_BEFORE_BATCH } from './batch.ts'
 import type { Database } from './db.ts'
 import { defineSetStep, defineStep } from './sql-step.ts'
 
@@ -254,7 +254,10 @@ function createHeldPool() {
         calls.push({ ids: inputs.map(({ id }) => id), end: () => resolve({ rows: [{ results }] }) })
       }),
   } as unknown as Database['pool']
-  const turn = () => new Promise((resume) => setImmediate(() => setImmediate(resume)))
+  /** Longer than the first input of a batch waits for others. */
+  const turn = async () => {
+    for (let count = 0; count <= TURNS_BEFORE_BATCH; count++) await new Promise((resume) => setImmediate(resume))
+  }
   return { pool, calls, turn }
 }
 

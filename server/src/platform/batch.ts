@@ -74,6 +74,13 @@ const SLICE_ALONE = 32
 /** Batches that wait for a lock of another process at the same time; each occupies a database connection. */
 const MAX_LOCK_WAITS = 4
 
+/**
+ * How many turns of the event loop the first input of a batch waits for others. Turns are as long as there is work: an input
+ * alone waits some microseconds, and where the process is busy, those that it works on share the batch and its commit. Six
+ * instead of one cost a run a fifth less.
+ */
+export const TURNS_BEFORE_BATCH = 6
+
 /** How long a lock that another process held counts as shared with it. */
 const SHARED_MS = 250
 const MAX_SHARED = 1_000
@@ -278,10 +285,13 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
         if (sharedLocks !== undefined) return waitForLocks(sharedLocks, item)
         if (queue) queue.push(item)
         else waiting.set(owner, [item])
-        // After the current turn, so that everything that became ready in it shares a batch.
-        if (!isScheduled) setImmediate(startBatches)
+        if (!isScheduled) afterTurns(TURNS_BEFORE_BATCH, startBatches)
         isScheduled = true
       })
+}
+
+const afterTurns = (turns: number, next: () => void): void => {
+  setImmediate(turns === 1 ? next : () => afterTurns(turns - 1, next))
 }
 
 /** The inputs of each owner in the order of arrival; the owners in the order of turns. */
