@@ -16,9 +16,11 @@ import { type Figure, type Measurement, medianCost, medianRatio, totalMs, type W
 
 export const OLD_COMMIT = '0808496'
 const IN_FLIGHT = 64
-const WARM_UP_SECONDS = 6
+/** V8 compiles the functions of a run until some 10,000 runs, so that many warm up each side, however long they take. */
+const WARM_UP_RUNS = 12_000
 const TENANTS = Number(process.env.BENCH_TENANTS ?? 1_000)
 
+type Length = { seconds: number } | { count: number }
 type Side = 'now' | 'old' | 'tenants' | 'workers' | 'fastify'
 
 export async function measureWallet({ rounds, seconds }: { rounds: number; seconds: number }): Promise<Measurement> {
@@ -58,29 +60,34 @@ export async function measureWallet({ rounds, seconds }: { rounds: number; secon
     const rowLock = await startChild('row-lock.ts', { socketFolder: now.service.socketFolder, inFlight: IN_FLIGHT })
     closers.push(rowLock.stop)
 
-    const load = (requests: LoadRequest[], duration = seconds) => ({ requests, inFlight: IN_FLIGHT, seconds: duration })
+    const load = (requests: LoadRequest[], length: Length) => ({ requests, inFlight: IN_FLIGHT, ...length })
     const fastify = { pid: bareFastify.pid, port: bareFastify.ready.port }
-    const sides: { side: Side; run: (duration: number) => Promise<RunCost> }[] = [
-      { side: 'now', run: (s) => measureRunCost(now.service, generator, load([now.request], s)) },
+    const sides: { side: Side; run: (length: Length) => Promise<RunCost> }[] = [
+      { side: 'now', run: (length) => measureRunCost(now.service, generator, load([now.request], length)) },
       ...(old
-        ? [{ side: 'old' as const, run: (s: number) => measureRunCost(old.service, generator, load([old.request], s)) }]
+        ? [
+            {
+              side: 'old' as const,
+              run: (length: Length) => measureRunCost(old.service, generator, load([old.request], length)),
+            },
+          ]
         : []),
-      { side: 'tenants', run: (s) => measureRunCost(now.service, generator, load(tenantRequests, s)) },
+      { side: 'tenants', run: (length) => measureRunCost(now.service, generator, load(tenantRequests, length)) },
       ...(workers
         ? [
             {
               side: 'workers' as const,
-              run: (s: number) => measureRunCost(workers.service, generator, load([workers.request], s)),
+              run: (length: Length) => measureRunCost(workers.service, generator, load([workers.request], length)),
             },
           ]
         : []),
-      { side: 'fastify', run: (s) => measureBareCost(fastify, generator, load([now.request], s)) },
+      { side: 'fastify', run: (length) => measureBareCost(fastify, generator, load([now.request], length)) },
     ]
     const results: Record<Side, RunCost[]> = { now: [], old: [], tenants: [], workers: [], fastify: [] }
     const rowLocks: RowLockResult[] = []
-    for (const { run } of sides) await run(WARM_UP_SECONDS)
+    for (const { run } of sides) await run({ count: WARM_UP_RUNS })
     for (let round = 0; round < rounds; round++) {
-      for (const { side, run } of sides) results[side].push(await run(seconds))
+      for (const { side, run } of sides) results[side].push(await run({ seconds }))
       rowLocks.push(await rowLock.call<RowLockResult>({ seconds }))
     }
 
