@@ -43,14 +43,24 @@ $$;
 -- later snapshots are corrected.
 create or replace function count_ledger(transaction_ids text[]) returns void language plpgsql as $$
 begin
-  update ledger_snapshots snapshot set balance_micro = snapshot.balance_micro + correction.amount
-  from (
-    select later_snapshot.tenant_id, later_snapshot.account, later_snapshot.asset, later_snapshot.transaction_id, sum(entry.amount_micro)::bigint as amount
-    from posted_entries(transaction_ids) entry
-    join ledger_snapshots later_snapshot on later_snapshot.tenant_id = entry.tenant_id and later_snapshot.account = entry.account and later_snapshot.asset = entry.asset and later_snapshot.transaction_id >= entry.transaction_id
-    group by 1, 2, 3, 4
-  ) correction
-  where snapshot.tenant_id = correction.tenant_id and snapshot.account = correction.account and snapshot.asset = correction.asset and snapshot.transaction_id = correction.transaction_id;
+  with entry as materialized (
+    select * from posted_entries(transaction_ids)
+  ), first as (
+    select tenant_id, account, asset, min(transaction_id) as transaction_id from entry group by 1, 2, 3
+  ), later as materialized (
+    -- Found by the index from each account's first transaction on, whatever the planner knows: nearly always there is none, and joined
+    -- by account alone all snapshots of an account would be compared with all its entries.
+    select snapshot.* from first cross join lateral (
+      select later_snapshot.*, later_snapshot.ctid as place from ledger_snapshots later_snapshot
+      where later_snapshot.tenant_id = first.tenant_id and later_snapshot.account = first.account and later_snapshot.asset = first.asset and later_snapshot.transaction_id >= first.transaction_id
+      offset 0
+    ) snapshot
+  ), correction as (
+    select later.place, sum(entry.amount_micro)::bigint as amount
+    from later join entry on entry.tenant_id = later.tenant_id and entry.account = later.account and entry.asset = later.asset and entry.transaction_id <= later.transaction_id
+    group by later.place
+  )
+  update ledger_snapshots snapshot set balance_micro = snapshot.balance_micro + correction.amount from correction where snapshot.ctid = correction.place;
   with each_transaction as (
     select tenant_id, account, asset, transaction_id, sum(amount_micro)::bigint as amount, count(*) as entries from posted_entries(transaction_ids) group by 1, 2, 3, 4
   ), running as (

@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 28
-export const SCHEMA_SHA256 = '6e218e594cc5b86fd2b4905144bae80284b68e4013caa7cb6a928746d2ca188d'
+export const SCHEMA_VERSION = 30
+export const SCHEMA_SHA256 = 'aba222ab5b90f3970f535950b46b28ae9d290233819e6845e9923970ed2e4b62'
