@@ -19,12 +19,12 @@ const BUDGETS: { name: string; inFlight: number; runs: number; budget: Budget }[
     inFlight: 32,
     runs: 640,
     budget: {
-      inserted: 10,
+      inserted: 8,
       updated: 2,
-      deleted: 4,
-      walRecords: 50,
-      walBytes: 14 * 1024,
-      buffers: 200,
+      deleted: 2,
+      walRecords: 40,
+      walBytes: 11.5 * 1024,
+      buffers: 120,
       foreignKeyChecks: 1,
     },
   },
@@ -32,7 +32,7 @@ const BUDGETS: { name: string; inFlight: number; runs: number; budget: Budget }[
     name: 'one alone',
     inFlight: 1,
     runs: 60,
-    budget: { walRecords: 60, buffers: 350 },
+    budget: { walRecords: 45, buffers: 180 },
   },
 ]
 
