@@ -227,6 +227,10 @@ declare
   held jsonb[];
   subscribers text[];
 begin
+  -- An earlier call that arrives late must not complete a run that was admitted since.
+  if exists (select 1 from open_runs run where run.id = any(array(select item->>'id' from unnest(items) as item))) then
+    perform refuse(409, 'run_exists', jsonb_build_object('run_id', items[1]->>'id'));
+  end if;
   if repeated then
     if cardinality(items) = 1 and exists (select 1 from ended_runs run where run.id = items[1]->>'id' and run.admission = items[1]->>'admission') then
       return array['{}'::jsonb];

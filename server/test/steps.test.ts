@@ -637,6 +637,7 @@ function runCases(): Record<string, Case[]> {
         refusal: 'room_changed',
       },
       { prepare: [...ENDED_RUN, WALLET], input: atOnce, repeated: true, refusal: 'run_exists' },
+      { prepare: OPEN_RUN({ wallet: true }), input: atOnce, refusal: 'run_exists' },
       {
         prepare: [...ENDED_RUN, WALLET, `update ended_runs set admission = 'adm_1'`],
         input: { ...atOnce, admission: 'adm_1' },

@@ -3,7 +3,14 @@ import { abandonRunsStep, admitRunsStep, completeRunsStep } from '../../src/modu
 import { createSteps } from '../../src/platform/batch.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
-import { buildAdmission, buildCompletion, buildFailure, callSet, type RunItem } from './run-items.ts'
+import {
+  buildAdmission,
+  buildCompletion,
+  buildCompletionAtOnce,
+  buildFailure,
+  callSet,
+  type RunItem,
+} from './run-items.ts'
 
 /** The steps of runs as the service calls them: many at once, in batches, and again after a lost reply. */
 let scratch: Awaited<ReturnType<typeof createTestDatabase>>
@@ -168,6 +175,49 @@ test.each(['completed', 'failed'] as const)(
     expect(await readWallet(walletId)).toEqual({ available_micro: available - 10_000n, reserved_micro: 10_000n })
   },
 )
+
+test('runs completed at once: one update of the wallet, and a refused one undoes nothing but itself', async () => {
+  const walletId = await createWallet(25_000n)
+  const runs = Array.from({ length: 3 }, () => newRun(walletId))
+  const items = runs.map((run) => buildCompletionAtOnce(run))
+  expect(await callSet(database.pool, 'complete_at_once', items)).toEqual([{}, {}, 'wallet_balance'])
+  expect(await readWallet(walletId)).toEqual({ available_micro: 5_000n, reserved_micro: 0n })
+  expect(await readRuns(runs)).toEqual(runs.slice(0, 2).map(({ id }) => ({ id, state: 'completed' })))
+  const key = { scope: 's', route: 'r', key: 'at once', body_hash: 'b', expires_at: '2100-01-01T00:00:00Z' }
+  const cheap = [newRun(walletId, 1n), newRun(walletId, 1n)]
+  const sameKey = cheap.map((run) => buildCompletionAtOnce(run, { keys: [key] }))
+  expect(await callSet(database.pool, 'complete_at_once', sameKey)).toEqual([{}, 'key_used'])
+  expect((await readWallet(walletId)).available_micro).toBe(4_999n)
+})
+
+test('a run completed at once whose reply was lost: repeated or admitted after it, it is charged once', async () => {
+  const walletId = await createWallet(100_000n)
+  const [committed, fresh] = [newRun(walletId), newRun(walletId)]
+  const [item, other] = [committed!, fresh!].map((run) => buildCompletionAtOnce(run))
+  expect(await callSet(database.pool, 'complete_at_once', [item])).toEqual([{}])
+  expect(await callSet(database.pool, 'complete_at_once', [item], true)).toEqual([{}])
+  expect(await callSet(database.pool, 'complete_at_once', [item, other], true)).toEqual([{}, {}])
+  // The usual way, after an error that says nothing: it finds the run, and then its answer.
+  expect(await callSet(database.pool, 'admit_runs', [buildAdmission(committed!)], true)).toEqual([
+    { ruling: {}, holds: [] },
+  ])
+  expect(await callSet(database.pool, 'complete_runs', [buildCompletion(committed!, 'ltx_late')])).toEqual([
+    { first: false },
+  ])
+  expect(await readWallet(walletId)).toEqual({ available_micro: 80_000n, reserved_micro: 0n })
+})
+
+test('a completion at once that arrives after its run was admitted changes nothing', async () => {
+  const walletId = await createWallet(100_000n)
+  const run = newRun(walletId)
+  expect(await callSet(database.pool, 'admit_runs', [buildAdmission(run)], true)).toEqual([{ ruling: null, holds: [] }])
+  expect(await callSet(database.pool, 'complete_at_once', [buildCompletionAtOnce(run)])).toEqual(['run_exists'])
+  expect(await callSet(database.pool, 'complete_runs', [buildCompletion(run, `ltx_${run.id}`)])).toEqual([
+    { first: true },
+  ])
+  expect(await callSet(database.pool, 'complete_at_once', [buildCompletionAtOnce(run)])).not.toEqual([{}])
+  expect(await readWallet(walletId)).toEqual({ available_micro: 90_000n, reserved_micro: 0n })
+})
 
 test('a run is completed once: whoever comes later is told so and moves nothing', async () => {
   const walletId = await createWallet(100_000n)

@@ -1,5 +1,10 @@
 import type pg from 'pg'
-import type { abandonRunsStep, admitRunsStep, completeRunsStep } from '../../src/modules/runs/runs.steps.ts'
+import type {
+  abandonRunsStep,
+  admitRunsStep,
+  completeAtOnceStep,
+  completeRunsStep,
+} from '../../src/modules/runs/runs.steps.ts'
 import { stringifyWithBigints } from '../../src/platform/json.ts'
 import type { StepInput } from '../../src/platform/sql-step.ts'
 
@@ -108,6 +113,26 @@ export const buildCompletion = (run: RunItem, postingId: string): StepInput<type
   shared: false,
   memory: null,
 })
+
+/** What the service sends of a run that is done before it is written down. */
+export function buildCompletionAtOnce(
+  run: RunItem,
+  changes: Partial<StepInput<typeof completeAtOnceStep>> = {},
+): StepInput<typeof completeAtOnceStep> {
+  const {
+    instance: _,
+    payment: __,
+    nonce: ___,
+    escrow: ____,
+    next_attempt_at: _____,
+    audit,
+    ...draft
+  } = buildAdmission(run)
+  const { answer, cost_usd, latency_ms, receipt, events, at } = buildEnd(run, 'run')
+  const { id, tenantId: tenant_id, walletId: wallet_id } = run
+  const end = { answer, cost_usd, latency_ms, receipt, events, at, result: {}, ledger_id: `ltx_${id}`, audits: [audit] }
+  return { ...draft, ...end, tenant_id, wallet_id, grants: { rules_version: 0n, needs: [] }, ...changes }
+}
 
 /** A voided transaction keeps the id under which it was pending. */
 export const buildFailure = (run: RunItem): StepInput<typeof abandonRunsStep> => ({

@@ -198,11 +198,14 @@ test('a limit that only warns is told from the counters at admission', async () 
 test('work that fails is not charged, and its run is recorded as failed', async () => {
   const before = await readWallet()
   lane.answer = ''
+  lane.tasks = 0
   const answer = await run(world, tenant, { task: 'A joke about nothing.' }).finally(() => {
     lane.answer = undefined
   })
   expect(answer.status).toBe(500)
   expect(answer.body).toMatchObject({ reason: 'verification_failed', charged: false })
+  // The work, and once more by its verification: the run is admitted with what was done.
+  expect(lane.tasks).toBe(2)
   expect(await world.get(`/api/runs/${answer.body.run_id}`, tenant.headers)).toMatchObject({
     status: 200,
     body: { outcome: 'failed' },

@@ -51,6 +51,16 @@ export async function runOfflineTask(input: OfflineInput): Promise<OfflineOutput
   }
 }
 
+/** Whether a task is one for the threads: there is code in it, or it takes more steps to read than a run may use. */
+export function needsParsers({ worker, task, context }: OfflineInput): boolean {
+  if (worker !== 'default') return worker === 'coder'
+  try {
+    return withStepBudget(MAX_STEPS_PER_TASK, () => findSources(readBrief(task, context)).length > 0)
+  } catch {
+    return true
+  }
+}
+
 /**
  * Does a task on the event loop. Undefined when there is code in it, which only a thread may parse: the parsers are not
  * ours and cannot be stopped.

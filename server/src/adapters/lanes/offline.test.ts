@@ -335,3 +335,14 @@ test('a run whose deadline has passed fails without work', async () => {
   const result = await lane.execute({ ...task('default', 'hello'), signal: AbortSignal.abort() })
   expect(result).toMatchObject({ ok: false, reason: 'timeout', retryable: true })
 })
+
+test('only short tasks without code are momentary: the others are for the threads', () => {
+  const isMomentary = (agentId: string, task: string) => createOfflineLane().isMomentary!(agentId, task)
+  expect(isMomentary('comedian-v1', 'Tell me a joke about clocks.')).toBe(true)
+  expect(isMomentary('default', 'What is 12 % of 250?')).toBe(true)
+  expect(isMomentary('comedian-v1', 'x'.repeat(2_001))).toBe(false)
+  expect(isMomentary('coder-v1', 'Fix it.')).toBe(false)
+  const code = 'What is wrong here?\n```js\nfor (let i = 0; i <= a.length; i++) sum += a[i]\n```'
+  expect(isMomentary('default', code)).toBe(false)
+  expect(isMomentary('some-agent', code)).toBe(false)
+})

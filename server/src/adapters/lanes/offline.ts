@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import type { Lane, LaneObstacle, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
 import { createThreadPool, type ThreadPool, type ThreadResult } from '../../platform/thread-pool.ts'
 import { findOutOfReach, type OutOfReach } from './offline/out-of-reach.ts'
-import { type OfflineInput, type OfflineOutput, runWithoutParsers, workerName } from './offline-task.ts'
+import { needsParsers, type OfflineInput, type OfflineOutput, runWithoutParsers, workerName } from './offline-task.ts'
 
 /** Increased whenever an offline lane may give a different output for the same task: a verifier compares within one version. */
 const VERSION = 4
@@ -47,7 +47,8 @@ export function createOfflineLane(pool: OfflinePool = createOfflinePool()): Lane
     name: 'offline',
     mode: 'offline',
     version: (agentId) => modelName(workerName(agentId)),
-    isMomentary: (agentId, task) => task.length <= MAX_INLINE_CHARACTERS && workerName(agentId) !== 'coder',
+    isMomentary: (agentId, task) =>
+      task.length <= MAX_INLINE_CHARACTERS && !needsParsers({ worker: workerName(agentId), task, context: [] }),
     findObstacle: (task) => OBSTACLES[findOutOfReach(task) ?? 'none'],
     execute: async (task: LaneTask) => {
       if (task.signal.aborted) return failure('timeout', 'The deadline passed before the lane started.')

@@ -1,12 +1,21 @@
 import { StepRefused } from '../../platform/batch.ts'
 import { isUnavailable } from '../../platform/db.ts'
+import { Problem } from '../../platform/problem.ts'
 import type { AllowedAssessment } from '../governance/assess/assessment.ts'
 import { toStoredHold } from '../governance/counters/limit-hold-item.ts'
 import { doWork } from './do-work.ts'
 import { buildAdmission } from './draft-run.ts'
 import { countCompleted } from './finish-run.ts'
 import type { PaidRequest } from './paid-request.ts'
-import { memoryUse, type Run, type RunResponse, type RunTerms, stepOwner } from './paid-unit.ts'
+import {
+  type Failure,
+  memoryUse,
+  type Run,
+  type RunResponse,
+  type RunResult,
+  type RunTerms,
+  stepOwner,
+} from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import type { RunDeps } from './run-deps.ts'
 import { buildCompletion } from './run-responses.ts'
@@ -41,9 +50,12 @@ export const mayCompleteAtOnce = (
   )
 }
 
+/** The answer of a run that was completed at once, or the work of one that must be admitted first. */
+type Attempt = { response: RunResponse } | { work: RunResult | Failure }
+
 /**
- * Does the work, then writes admission and completion in one transaction. Undefined when the run must be admitted first, because
- * the work failed or the step was refused: nothing has been written then, and the usual way says why.
+ * Does the work, then writes admission and completion in one transaction. When the work failed or the step was refused, nothing has
+ * been written and the usual way says why. After any other error nobody knows, so the usual way asks for the run first.
  */
 export async function completeAtOnce(
   deps: RunDeps,
@@ -51,28 +63,29 @@ export async function completeAtOnce(
   draft: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-): Promise<RunResponse | undefined> {
+): Promise<Attempt> {
   const { item: admission, locks } = buildAdmission(deps, request, draft, paymentMethod, assessment)
   const run: Run = { ...draft, holds: admission.holds.map(toStoredHold) }
-  const result = await doWork(deps, run)
-  if ('stage' in result) return undefined
+  const work = await doWork(deps, run)
+  if ('stage' in work) return { work }
   deps.afterStep('execute')
   request.endTurn()
 
-  const { item: completion, response } = buildCompletion(deps, run, result, 'wallet')
+  const { item: completion, response } = buildCompletion(deps, run, work, 'wallet')
   const item = toItem(admission, completion, run.terms)
-  if (!item) return undefined
+  if (!item) return { work }
   try {
     await deps.steps.completeAtOnce(item, locks, stepOwner(run))
   } catch (error) {
-    if (isUnavailable(error)) throw error
+    // Too much is waiting, or the database is away: it says so itself.
+    if (error instanceof Problem || isUnavailable(error)) throw error
     if (!(error instanceof StepRefused))
       deps.log.error({ err: error, run_id: run.id }, 'a run could not be completed at once')
-    return undefined
+    return { work }
   }
   deps.afterStep('complete')
   countCompleted(deps, run)
-  return response
+  return { response }
 }
 
 type Admission = ReturnType<typeof buildAdmission>['item']

@@ -81,13 +81,14 @@ export const createExecuteRun = (deps: RunDeps) => {
 
     const run = draftRun(deps, request, assessment, paymentMethod)
     const { owner } = stepOwner(run)
-    if (mayCompleteAtOnce(deps, request, run, assessment, paymentMethod)) {
-      const response = await completeAtOnce(deps, request, run, paymentMethod, assessment)
-      if (response) return response
-    }
+    const atOnce = mayCompleteAtOnce(deps, request, run, assessment, paymentMethod)
+      ? await completeAtOnce(deps, request, run, paymentMethod, assessment)
+      : undefined
+    if (atOnce && 'response' in atOnce) return atOnce.response
     if (request.respondAsync) deps.background.requireRoom(owner)
     const mayWait = attempt.count < MAX_REASSESSMENTS
-    const admission = await admitRun(deps, request, run, paymentMethod, assessment, mayWait)
+    const options = { mayWait, repeated: atOnce !== undefined }
+    const admission = await admitRun(deps, request, run, paymentMethod, assessment, options)
     if (admission === 'rules_changed' || admission === 'limit_reached') return reassess(admission === 'rules_changed')
     if (admission === 'funds_settling') {
       await sleep(SETTLING_PAUSE_MS)
@@ -98,8 +99,8 @@ export const createExecuteRun = (deps: RunDeps) => {
     request.endTurn()
 
     const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
-    if (!request.respondAsync) return performRun(deps, run, settlement)
-    deps.background.start(run.id, owner, (signal) => performRun(deps, run, settlement, signal))
+    if (!request.respondAsync) return performRun(deps, run, settlement, { work: atOnce?.work })
+    deps.background.start(run.id, owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
     return pendingResponse(deps, run)
   }
   return async (request: PaidRequest) => completeAudit(deps, request, await executeRun(request))
@@ -156,6 +157,9 @@ const toAssessmentRequest = (request: PaidRequest): AssessmentRequest => ({
   },
 })
 
+/** `repeated`: the run may have been written before, and nobody knows. */
+type AdmitOptions = { mayWait: boolean; repeated: boolean }
+
 /**
  * Transaction A: reserves the nonce and the key, holds the limits, consumes the grants and writes the run. Returns a
  * response when the run may not begin, and the reason when its assessment is out of date.
@@ -166,11 +170,11 @@ async function admitRun(
   run: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-  mayWait: boolean,
+  { mayWait, repeated }: AdmitOptions,
 ): Promise<'admitted' | 'rules_changed' | 'limit_reached' | 'funds_settling' | RunResponse> {
   try {
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
-    const admission = await deps.steps.admit(item, locks, stepOwner(run))
+    const admission = await deps.steps.admit(item, locks, { ...stepOwner(run), repeated })
     // Warnings are reported from the counters at admission, not from those of the assessment.
     if (admission.ruling) run.terms.ruling = admission.ruling
     run.holds = admission.holds

@@ -22,7 +22,7 @@ export type PaidRequest = {
   countPayer(payer: string): Promise<void>
   /** Counts the request against the address it came from. */
   countAddress(): Promise<void>
-  /** Called when the run is admitted: another request of this caller may begin while this one works. */
+  /** Called when the run is admitted, or its work is done before: another request of this caller may begin meanwhile. */
   endTurn(): void
 }
 

@@ -3,19 +3,22 @@ import type { OpenSettlement } from '../payments/payments.ts'
 import { doWork } from './do-work.ts'
 import { readStoredResponse } from './find-stored-response.ts'
 import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
-import { type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
+import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 import { createShownText, showsText } from './shown-text.ts'
+
+/** `work`: what was done before the run was admitted. */
+type PerformOptions = { cancelled?: AbortSignal | undefined; work?: RunResult | Failure | undefined }
 
 /** The admitted run to its end: work, transaction B, settlement, transaction C. Without a settlement a wallet pays. */
 export async function performRun(
   deps: RunDeps,
   admittedRun: Run,
   settlement: OpenSettlement | undefined,
-  cancelled?: AbortSignal,
+  { cancelled, work }: PerformOptions = {},
 ): Promise<RunResponse> {
   const shownText = showsText(admittedRun) ? createShownText(deps, admittedRun) : undefined
-  const result = await doWork(deps, admittedRun, { cancelled, onText: shownText?.show })
+  const result = work ?? (await doWork(deps, admittedRun, { cancelled, onText: shownText?.show }))
   const run = shownText ? { ...admittedRun, admission: await shownText.close() } : admittedRun
   if ('stage' in result) return abandonRun(deps, run, result, ownWork(run))
   deps.afterStep('execute')

@@ -51,7 +51,7 @@ export function createReconciler(deps: RunDeps) {
     if (!openRun) return
     const run = toPaidUnit(openRun) as Run
     const settlement = openRun.payment === null ? undefined : toOpenSettlement(openRun)
-    deps.background.start(run.id, owner, (signal) => performRun(deps, run, settlement, signal))
+    deps.background.start(run.id, owner, (signal) => performRun(deps, run, settlement, { cancelled: signal }))
   }
 
   return {

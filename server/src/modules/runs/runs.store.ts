@@ -72,7 +72,7 @@ const PAUSE_MS = 250
 function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
   return async (item, locks, options) => {
     const deadline = performance.now() + RETRY_FOR_MS
-    for (let repeated = false; ; repeated = true) {
+    for (let repeated = options?.repeated ?? false; ; repeated = true) {
       try {
         return await step(item, locks, { ...options, repeated })
       } catch (error) {

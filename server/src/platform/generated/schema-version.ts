@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 30
-export const SCHEMA_SHA256 = 'aba222ab5b90f3970f535950b46b28ae9d290233819e6845e9923970ed2e4b62'
+export const SCHEMA_VERSION = 31
+export const SCHEMA_SHA256 = 'd3e45bcb954204e9c98eb5052afbe4620cc255dd7b36e32b6b926d7cb6382477'
