@@ -119,15 +119,7 @@ export function buildCompletionAtOnce(
   run: RunItem,
   changes: Partial<StepInput<typeof completeAtOnceStep>> = {},
 ): StepInput<typeof completeAtOnceStep> {
-  const {
-    instance: _,
-    payment: __,
-    nonce: ___,
-    escrow: ____,
-    next_attempt_at: _____,
-    audit,
-    ...draft
-  } = buildAdmission(run)
+  const { instance, payment, nonce, escrow, next_attempt_at, audit, ...draft } = buildAdmission(run)
   const { answer, cost_usd, latency_ms, receipt, events, at } = buildEnd(run, 'run')
   const { id, tenantId: tenant_id, walletId: wallet_id } = run
   const end = { answer, cost_usd, latency_ms, receipt, events, at, result: {}, ledger_id: `ltx_${id}`, audits: [audit] }
