@@ -3,7 +3,7 @@ import { auditPending, pendingAuditId, withAuditLink } from '../../platform/audi
 import { StepRefused } from '../../platform/batch.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
-import { completeAtOnce, mayCompleteAtOnce } from './complete-at-once.ts'
+import type { OpenSettlement } from '../payments/payments.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
 import {
   findApprovedResponse,
@@ -11,9 +11,10 @@ import {
   findStoredResponse,
   findUnansweredResponse,
 } from './find-stored-response.ts'
+import { toKeepItem } from './finish-run.ts'
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
-import { type Run, type RunResponse, stepOwner } from './paid-unit.ts'
+import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
 import {
   checkWallet,
   checkX402Payment,
@@ -25,6 +26,7 @@ import { pendingResponse } from './pending-response.ts'
 import { performRun } from './perform-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { isSettling } from './runs.store.ts'
+import { workFirst } from './work-first.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
 const MAX_REASSESSMENTS = 8
@@ -38,6 +40,9 @@ const SETTLING_PAUSE_MS = 100
  * after that is finished by the reconciler.
  */
 export const createExecuteRun = (deps: RunDeps) => {
+  /** A payment that is sent many times at once is worked for once; the others ask the database for its nonce first. */
+  const paymentsAtWork = new Set<string>()
+
   const executeRun = async (
     request: PaidRequest,
     attempt = { count: 0, rulesChanged: false },
@@ -80,27 +85,19 @@ export const createExecuteRun = (deps: RunDeps) => {
     deps.afterStep('check')
 
     const run = draftRun(deps, request, assessment, paymentMethod)
-    const { owner } = stepOwner(run)
-    const atOnce = mayCompleteAtOnce(deps, request, run, assessment, paymentMethod)
-      ? await completeAtOnce(deps, request, run, paymentMethod, assessment)
-      : undefined
-    if (atOnce && 'response' in atOnce) return atOnce.response
-    if (request.respondAsync) deps.background.requireRoom(owner)
     const mayWait = attempt.count < MAX_REASSESSMENTS
-    const options = { mayWait, repeated: atOnce !== undefined }
-    const admission = await admitRun(deps, request, run, paymentMethod, assessment, options)
-    if (admission === 'rules_changed' || admission === 'limit_reached') return reassess(admission === 'rules_changed')
-    if (admission === 'funds_settling') {
+    const begun = await begin(deps, request, run, paymentMethod, assessment, { mayWait, paymentsAtWork })
+    if (begun === 'rules_changed' || begun === 'limit_reached') return reassess(begun === 'rules_changed')
+    if (begun === 'funds_settling') {
       await sleep(SETTLING_PAUSE_MS)
       return reassess(false)
     }
-    if (admission !== 'admitted') return admission
-    deps.afterStep('admit')
-    request.endTurn()
+    if ('status' in begun) return begun
 
+    const { work } = begun
     const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
-    if (!request.respondAsync) return performRun(deps, run, settlement, { work: atOnce?.work })
-    deps.background.start(run.id, owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
+    if (!request.respondAsync) return performRun(deps, run, settlement, { work })
+    deps.background.start(run.id, stepOwner(run).owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
     return pendingResponse(deps, run)
   }
   return async (request: PaidRequest) => completeAudit(deps, request, await executeRun(request))
@@ -157,12 +154,49 @@ const toAssessmentRequest = (request: PaidRequest): AssessmentRequest => ({
   },
 })
 
-/** `repeated`: the run may have been written before, and nobody knows. */
-type AdmitOptions = { mayWait: boolean; repeated: boolean }
+/** Why a run was not admitted and is assessed again. */
+type AssessAgain = 'rules_changed' | 'limit_reached' | 'funds_settling'
+
+/** `work`: what was done before the run was admitted. */
+type Begun = { work: RunResult | Failure | undefined }
+
+type BeginOptions = { mayWait: boolean; paymentsAtWork: Set<string> }
+
+/** Works first where that may be, and admits the run. A response means that the run has ended, or may not begin. */
+async function begin(
+  deps: RunDeps,
+  request: PaidRequest,
+  run: Run,
+  paymentMethod: PaymentMethod,
+  assessment: AllowedAssessment,
+  { mayWait, paymentsAtWork }: BeginOptions,
+): Promise<Begun | AssessAgain | RunResponse> {
+  const payment = paymentMethod.method === 'x402' ? nonceOf(paymentMethod.settlement) : undefined
+  const isAtWork = payment !== undefined && paymentsAtWork.has(payment)
+  if (payment !== undefined && !isAtWork) paymentsAtWork.add(payment)
+  try {
+    const first = isAtWork ? undefined : await workFirst(deps, request, run, paymentMethod, assessment)
+    if (first && 'response' in first) return first.response
+    if (request.respondAsync) deps.background.requireRoom(stepOwner(run).owner)
+    const work = first?.work
+    const admission = await admitRun(deps, request, run, paymentMethod, assessment, { mayWait, work })
+    if (admission !== 'admitted') return admission
+    deps.afterStep('admit')
+    request.endTurn()
+    return { work }
+  } finally {
+    if (payment !== undefined && !isAtWork) paymentsAtWork.delete(payment)
+  }
+}
+
+const nonceOf = ({ payment: { authorization } }: OpenSettlement) => `${authorization.from}:${authorization.nonce}`
+
+type AdmitOptions = { mayWait: boolean; work: RunResult | Failure | undefined }
 
 /**
- * Transaction A: reserves the nonce and the key, holds the limits, consumes the grants and writes the run. Returns a
- * response when the run may not begin, and the reason when its assessment is out of date.
+ * Transaction A: reserves the nonce and the key, holds the limits, consumes the grants and writes the run, with its result
+ * where an x402 payment waits to be settled and the work is done. Returns a response when the run may not begin, and the
+ * reason when its assessment is out of date.
  */
 async function admitRun(
   deps: RunDeps,
@@ -170,11 +204,15 @@ async function admitRun(
   run: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-  { mayWait, repeated }: AdmitOptions,
-): Promise<'admitted' | 'rules_changed' | 'limit_reached' | 'funds_settling' | RunResponse> {
+  { mayWait, work }: AdmitOptions,
+): Promise<'admitted' | AssessAgain | RunResponse> {
   try {
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
-    const admission = await deps.steps.admit(item, locks, { ...stepOwner(run), repeated })
+    const isPaidByX402 = paymentMethod.method === 'x402'
+    const kept = isPaidByX402 && work && !('stage' in work) ? keptColumns(deps, run, work) : {}
+    // A run that could not be completed at once may have been written after all.
+    const repeated = work !== undefined && !isPaidByX402
+    const admission = await deps.steps.admit({ ...item, ...kept }, locks, { ...stepOwner(run), repeated })
     // Warnings are reported from the counters at admission, not from those of the assessment.
     if (admission.ruling) run.terms.ruling = admission.ruling
     run.holds = admission.holds
@@ -207,4 +245,10 @@ async function admitRun(
       return walletTooLowResponse(deps, request, assessment.offer, BigInt(String(error.detail.available)))
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
+}
+
+/** What transaction B would write. */
+const keptColumns = (deps: RunDeps, run: Run, work: RunResult) => {
+  const { result, next_attempt_at } = toKeepItem(deps, run, work)
+  return { result, next_attempt_at }
 }

@@ -25,7 +25,8 @@ export async function performRun(
 
   if (!settlement) return finishFromWallet(deps, run, result)
 
-  const responseInstead = await keepResult(deps, run, result)
+  // Work that was done first was stored when the run was admitted.
+  const responseInstead = work ? undefined : await keepResult(deps, run, result)
   if (responseInstead) return responseInstead
   deps.afterStep('keep')
 

@@ -22,20 +22,17 @@ import { buildCompletion } from './run-responses.ts'
 import type { CompletionAtOnceItem } from './runs.steps.ts'
 
 /**
- * Whether a run may be done before it is written down: a wallet pays for it, nobody but us is called, the work takes a moment,
- * and nothing that it uses can be used once only. If the process dies over it, nothing has happened.
+ * Whether a run may be done before it is written down: nobody but us is called, the work takes a moment, and nothing that it
+ * uses can be used once only. If the process dies over it, nothing has happened.
  */
-export const mayCompleteAtOnce = (
+const mayWorkFirst = (
   deps: Pick<RunDeps, 'lane'>,
   { body, respondAsync }: Pick<PaidRequest, 'body' | 'respondAsync'>,
   run: Run,
   { summary, runId }: AllowedAssessment,
-  paymentMethod: PaymentMethod,
 ): boolean => {
   const { reads, writes } = memoryUse(run)
   return (
-    paymentMethod.method === 'wallet' &&
-    !paymentMethod.escrow &&
     !respondAsync &&
     !reads &&
     !writes &&
@@ -44,26 +41,48 @@ export const mayCompleteAtOnce = (
     summary.approval_id === null &&
     summary.override_id === null &&
     summary.preauth_id === null &&
-    // Warnings are told from the counters at admission.
-    summary.policy_applied.every(({ outcome, verdict }) => outcome !== 'warning' && verdict !== 'blocked') &&
     deps.lane.isMomentary?.(run.agentId, run.request.task) === true
   )
 }
 
-/** The answer of a run that was completed at once, or the work of one that must be admitted first. */
-type Attempt = { response: RunResponse } | { work: RunResult | Failure }
+/** Whether a run that may be done first may also be completed by the step that admits it: no chain is asked. */
+const mayCompleteAtOnce = ({ summary }: AllowedAssessment, paymentMethod: PaymentMethod): boolean =>
+  paymentMethod.method === 'wallet' &&
+  !paymentMethod.escrow &&
+  // Warnings are told from the counters at admission.
+  summary.policy_applied.every(({ outcome, verdict }) => outcome !== 'warning' && verdict !== 'blocked')
 
-/**
- * Does the work, then writes admission and completion in one transaction. When the work failed or the step was refused, nothing has
- * been written and the usual way says why. After any other error nobody knows, so the usual way asks for the run first.
- */
-export async function completeAtOnce(
+/** The answer of a run that was completed at once, or the work of one that must be admitted. */
+type WorkedFirst = { response: RunResponse } | { work: RunResult | Failure }
+
+/** Undefined when the run has to be admitted before its work. */
+export async function workFirst(
   deps: RunDeps,
   request: PaidRequest,
   draft: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-): Promise<Attempt> {
+): Promise<WorkedFirst | undefined> {
+  if (!mayWorkFirst(deps, request, draft, assessment)) return undefined
+  if (mayCompleteAtOnce(assessment, paymentMethod))
+    return completeAtOnce(deps, request, draft, paymentMethod, assessment)
+  if (paymentMethod.method !== 'x402') return undefined
+  const work = await doWork(deps, draft)
+  if (!('stage' in work)) deps.afterStep('execute')
+  return { work }
+}
+
+/**
+ * Does the work, then writes admission and completion in one transaction. When the work failed or the step was refused, nothing has
+ * been written and the usual way says why. After any other error nobody knows, so the usual way asks for the run first.
+ */
+async function completeAtOnce(
+  deps: RunDeps,
+  request: PaidRequest,
+  draft: Run,
+  paymentMethod: PaymentMethod,
+  assessment: AllowedAssessment,
+): Promise<WorkedFirst> {
   const { item: admission, locks } = buildAdmission(deps, request, draft, paymentMethod, assessment)
   const run: Run = { ...draft, holds: admission.holds.map(toStoredHold) }
   const work = await doWork(deps, run)
