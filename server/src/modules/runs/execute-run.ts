@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { auditPending, pendingAuditId, withAuditLink } from '../../platform/audit-link.ts'
 import { StepRefused } from '../../platform/batch.ts'
+import { isUnavailable } from '../../platform/db.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
-import type { OpenSettlement } from '../payments/payments.ts'
+import type { ReceivedPayment } from '../payments/x402.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
 import {
   findApprovedResponse,
@@ -40,17 +41,11 @@ const SETTLING_PAUSE_MS = 100
  * after that is finished by the reconciler.
  */
 export const createExecuteRun = (deps: RunDeps) => {
-  /** A payment that is sent many times at once is worked for once; the others ask the database for its nonce first. */
-  const paymentsAtWork = new Set<string>()
-
-  const executeRun = async (
-    request: PaidRequest,
-    attempt = { count: 0, rulesChanged: false },
-  ): Promise<RunResponse> => {
+  const executeRun = async (request: PaidRequest, attempt: Attempt): Promise<RunResponse> => {
     const reassess = (rulesChanged: boolean) => {
       if (attempt.count >= MAX_REASSESSMENTS)
         throw unavailable('The limits of this run keep changing; nothing was charged.', 1)
-      return executeRun(request, { count: attempt.count + 1, rulesChanged })
+      return executeRun(request, { ...attempt, count: attempt.count + 1, rulesChanged })
     }
 
     requireTenantForMemory(request)
@@ -86,7 +81,7 @@ export const createExecuteRun = (deps: RunDeps) => {
 
     const run = draftRun(deps, request, assessment, paymentMethod)
     const mayWait = attempt.count < MAX_REASSESSMENTS
-    const begun = await begin(deps, request, run, paymentMethod, assessment, { mayWait, paymentsAtWork })
+    const begun = await begin(deps, request, run, paymentMethod, assessment, { mayWait, isFirst: attempt.isFirst })
     if (begun === 'rules_changed' || begun === 'limit_reached') return reassess(begun === 'rules_changed')
     if (begun === 'funds_settling') {
       await sleep(SETTLING_PAUSE_MS)
@@ -94,14 +89,29 @@ export const createExecuteRun = (deps: RunDeps) => {
     }
     if ('status' in begun) return begun
 
-    const { work } = begun
     const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
-    if (!request.respondAsync) return performRun(deps, run, settlement, { work })
+    if (!request.respondAsync) return performRun(deps, run, settlement, begun)
     deps.background.start(run.id, stepOwner(run).owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
     return pendingResponse(deps, run)
   }
-  return async (request: PaidRequest) => completeAudit(deps, request, await executeRun(request))
+
+  const paymentsAtWork = new Set<string>()
+  return async (request: PaidRequest) => {
+    const payment = request.paid && nonceOf(request.paid)
+    const isFirst = payment === undefined || !paymentsAtWork.has(payment)
+    if (payment !== undefined) paymentsAtWork.add(payment)
+    try {
+      return await completeAudit(deps, request, await executeRun(request, { count: 0, rulesChanged: false, isFirst }))
+    } finally {
+      if (payment !== undefined && isFirst) paymentsAtWork.delete(payment)
+    }
+  }
 }
+
+/** `isFirst`: no other request with this payment is being answered here. The others do no work before their admission. */
+type Attempt = { count: number; rulesChanged: boolean; isFirst: boolean }
+
+const nonceOf = ({ payment: { authorization } }: ReceivedPayment) => `${authorization.from}:${authorization.nonce}`
 
 /** An answer that a policy wants on the record is sent only with the place of its event in the audit chain. */
 async function completeAudit(deps: RunDeps, request: PaidRequest, response: RunResponse): Promise<RunResponse> {
@@ -157,10 +167,10 @@ const toAssessmentRequest = (request: PaidRequest): AssessmentRequest => ({
 /** Why a run was not admitted and is assessed again. */
 type AssessAgain = 'rules_changed' | 'limit_reached' | 'funds_settling'
 
-/** `work`: what was done before the run was admitted. */
-type Begun = { work: RunResult | Failure | undefined }
+/** `work`: what was done before the run was admitted. `isKept`: its result was stored with the admission. */
+type Begun = { work: RunResult | Failure | undefined; isKept: boolean }
 
-type BeginOptions = { mayWait: boolean; paymentsAtWork: Set<string> }
+type BeginOptions = { mayWait: boolean; isFirst: boolean }
 
 /** Works first where that may be, and admits the run. A response means that the run has ended, or may not begin. */
 async function begin(
@@ -169,27 +179,18 @@ async function begin(
   run: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-  { mayWait, paymentsAtWork }: BeginOptions,
+  { mayWait, isFirst }: BeginOptions,
 ): Promise<Begun | AssessAgain | RunResponse> {
-  const payment = paymentMethod.method === 'x402' ? nonceOf(paymentMethod.settlement) : undefined
-  const isAtWork = payment !== undefined && paymentsAtWork.has(payment)
-  if (payment !== undefined && !isAtWork) paymentsAtWork.add(payment)
-  try {
-    const first = isAtWork ? undefined : await workFirst(deps, request, run, paymentMethod, assessment)
-    if (first && 'response' in first) return first.response
-    if (request.respondAsync) deps.background.requireRoom(stepOwner(run).owner)
-    const work = first?.work
-    const admission = await admitRun(deps, request, run, paymentMethod, assessment, { mayWait, work })
-    if (admission !== 'admitted') return admission
-    deps.afterStep('admit')
-    request.endTurn()
-    return { work }
-  } finally {
-    if (payment !== undefined && !isAtWork) paymentsAtWork.delete(payment)
-  }
+  const first = isFirst ? await workFirst(deps, request, run, paymentMethod, assessment) : undefined
+  if (first && 'response' in first) return first.response
+  if (request.respondAsync) deps.background.requireRoom(stepOwner(run).owner)
+  const work = first?.work
+  const admission = await admitRun(deps, request, run, paymentMethod, assessment, { mayWait, work })
+  if (typeof admission === 'string' || 'status' in admission) return admission
+  deps.afterStep('admit')
+  request.endTurn()
+  return { work, ...admission }
 }
-
-const nonceOf = ({ payment: { authorization } }: OpenSettlement) => `${authorization.from}:${authorization.nonce}`
 
 type AdmitOptions = { mayWait: boolean; work: RunResult | Failure | undefined }
 
@@ -205,18 +206,26 @@ async function admitRun(
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
   { mayWait, work }: AdmitOptions,
-): Promise<'admitted' | AssessAgain | RunResponse> {
+): Promise<Pick<Begun, 'isKept'> | AssessAgain | RunResponse> {
   try {
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
     const isPaidByX402 = paymentMethod.method === 'x402'
-    const kept = isPaidByX402 && work && !('stage' in work) ? keptColumns(deps, run, work) : {}
+    const kept = isPaidByX402 && work && !('stage' in work) ? keptColumns(deps, run, work) : undefined
+    const admit = (columns: object, repeated: boolean) =>
+      deps.steps.admit({ ...item, ...columns }, locks, { ...stepOwner(run), repeated })
+    let isKept = kept !== undefined
     // A run that could not be completed at once may have been written after all.
-    const repeated = work !== undefined && !isPaidByX402
-    const admission = await deps.steps.admit({ ...item, ...kept }, locks, { ...stepOwner(run), repeated })
+    const admission = await admit(kept ?? {}, work !== undefined && !isPaidByX402).catch((error: unknown) => {
+      if (!kept || error instanceof Problem || error instanceof StepRefused || isUnavailable(error)) throw error
+      // Admitted without the result that the database does not take, the run can be ended.
+      deps.log.error({ err: error, run_id: run.id }, 'a run could not be admitted with its result')
+      isKept = false
+      return admit({}, true)
+    })
     // Warnings are reported from the counters at admission, not from those of the assessment.
     if (admission.ruling) run.terms.ruling = admission.ruling
     run.holds = admission.holds
-    return 'admitted'
+    return { isKept }
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error
     if (error.message === 'rules_changed' || error.message === 'limit_reached') return error.message

@@ -21,6 +21,9 @@ import type { RunDeps } from './run-deps.ts'
 import { buildCompletion } from './run-responses.ts'
 import type { CompletionAtOnceItem } from './runs.steps.ts'
 
+/** How many runs of its price an x402 payer must hold. Only the admission knows what else the payer has promised. */
+const PLAINLY_FUNDED_RUNS = 100n
+
 /**
  * Whether a run may be done before it is written down: nobody but us is called, the work takes a moment, and nothing that it
  * uses can be used once only. If the process dies over it, nothing has happened.
@@ -52,6 +55,13 @@ const mayCompleteAtOnce = ({ summary }: AllowedAssessment, paymentMethod: Paymen
   // Warnings are told from the counters at admission.
   summary.policy_applied.every(({ outcome, verdict }) => outcome !== 'warning' && verdict !== 'blocked')
 
+/**
+ * Whether a run may be done before the nonce of its payment is reserved: the payer can plainly pay for it, and for many others
+ * that may be in flight, so that nobody has work done for a payment that is then refused.
+ */
+const isPlainlyFunded = (paymentMethod: PaymentMethod, { priceMicro }: Run): boolean =>
+  paymentMethod.method === 'x402' && (paymentMethod.funds.balanceMicro ?? 0n) >= priceMicro * PLAINLY_FUNDED_RUNS
+
 /** The answer of a run that was completed at once, or the work of one that must be admitted. */
 type WorkedFirst = { response: RunResponse } | { work: RunResult | Failure }
 
@@ -66,7 +76,7 @@ export async function workFirst(
   if (!mayWorkFirst(deps, request, draft, assessment)) return undefined
   if (mayCompleteAtOnce(assessment, paymentMethod))
     return completeAtOnce(deps, request, draft, paymentMethod, assessment)
-  if (paymentMethod.method !== 'x402') return undefined
+  if (!isPlainlyFunded(paymentMethod, draft)) return undefined
   const work = await doWork(deps, draft)
   if (!('stage' in work)) deps.afterStep('execute')
   return { work }
