@@ -16,8 +16,9 @@ import { type Figure, type Measurement, medianCost, medianRatio, totalMs, type W
 
 export const OLD_COMMIT = '0808496'
 const IN_FLIGHT = 64
-/** V8 compiles the functions of a run until some 10,000 runs, so that many warm up each side, however long they take. */
+/** V8 compiles the functions of a run until some 10,000 runs, so that many warm up each process, however long they take. */
 const WARM_UP_RUNS = 12_000
+const WORKERS = 2
 const TENANTS = Number(process.env.BENCH_TENANTS ?? 1_000)
 
 type Length = { seconds: number } | { count: number }
@@ -85,7 +86,7 @@ export async function measureWallet({ rounds, seconds }: { rounds: number; secon
     ]
     const results: Record<Side, RunCost[]> = { now: [], old: [], tenants: [], workers: [], fastify: [] }
     const rowLocks: RowLockResult[] = []
-    for (const { run } of sides) await run({ count: WARM_UP_RUNS })
+    for (const { side, run } of sides) await run({ count: WARM_UP_RUNS * (side === 'workers' ? WORKERS : 1) })
     for (let round = 0; round < rounds; round++) {
       for (const { side, run } of sides) results[side].push(await run({ seconds }))
       rowLocks.push(await rowLock.call<RowLockResult>({ seconds }))
@@ -204,7 +205,7 @@ async function startWorkers(
   start: (options: { arguments: string[] }) => Promise<{ service: BenchService; request: LoadRequest }>,
 ) {
   try {
-    const started = await start({ arguments: ['--workers', '2'] })
+    const started = await start({ arguments: ['--workers', String(WORKERS)] })
     // A supervisor and two workers; a version that ignores the flag is one process.
     if (countProcesses(started.service.pid, started.service.postmasterPid) >= 3) return started
     skipped.push('two workers: this version has no --workers')
