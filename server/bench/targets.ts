@@ -28,7 +28,8 @@ const parts: Record<string, () => Promise<Measurement>> = {
   wallet: () => measureWallet({ rounds, seconds }),
   budget: () => measureBudget({ rounds, seconds }),
   x402: () => measureX402({ rounds, payments }),
-  reads: () => measureReads({ rounds, seconds: Math.min(seconds, 1) }),
+  // A response takes microseconds, so that one round says little beside the noise of a shared machine.
+  reads: () => measureReads({ rounds: 4 * rounds, seconds: Math.min(seconds, 1) }),
   pgbench: () => measurePgbench({ rounds: Math.min(rounds, 3), seconds: Math.ceil(seconds) }),
   growth: () => measureGrowth({ few: 10_000, many }),
   memory: () => measureMemory({ minutes }),

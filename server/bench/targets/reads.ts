@@ -9,6 +9,12 @@ import { type Measurement, medianCost, medianRatio } from './figure.ts'
 const CONNECTIONS = 64
 const PATHS = { pricing: '/api/pricing', agents: '/api/agents', quote: '/api/basis/v1/quote/TSLAx' }
 
+/** Those that node:http sets itself. */
+const NODE_HEADERS = ['date', 'connection', 'keep-alive', 'content-length', 'content-encoding']
+
+const ownHeaders = (headers: Headers) =>
+  Object.fromEntries([...headers].filter(([name]) => !NODE_HEADERS.includes(name)))
+
 export async function measureReads({ rounds, seconds }: { rounds: number; seconds: number }): Promise<Measurement> {
   const service = await startBenchService()
   const generator = await startLoadGenerator()
@@ -17,7 +23,7 @@ export async function measureReads({ rounds, seconds }: { rounds: number; second
   const responses = Object.fromEntries(
     names.map((name, index) => [
       PATHS[name],
-      { contentType: samples[index]!.headers.get('content-type'), body: samples[index]!.text },
+      { headers: ownHeaders(samples[index]!.headers), body: samples[index]!.text },
     ]),
   )
   const bare = await startChild<{ port: number }>('bare-http.ts', { responses })
