@@ -61,7 +61,11 @@ export async function measureWallet({ rounds, seconds }: { rounds: number; secon
     const rowLock = await startChild('row-lock.ts', { socketFolder: now.service.socketFolder, inFlight: IN_FLIGHT })
     closers.push(rowLock.stop)
 
-    const load = (requests: LoadRequest[], length: Length) => ({ requests, inFlight: IN_FLIGHT, ...length })
+    const load = (requests: LoadRequest[], length: Length, processes = 1) => ({
+      requests,
+      inFlight: IN_FLIGHT * processes,
+      ...length,
+    })
     const fastify = { pid: bareFastify.pid, port: bareFastify.ready.port }
     const sides: { side: Side; run: (length: Length) => Promise<RunCost> }[] = [
       { side: 'now', run: (length) => measureRunCost(now.service, generator, load([now.request], length)) },
@@ -78,7 +82,8 @@ export async function measureWallet({ rounds, seconds }: { rounds: number; secon
         ? [
             {
               side: 'workers' as const,
-              run: (length: Length) => measureRunCost(workers.service, generator, load([workers.request], length)),
+              run: (length: Length) =>
+                measureRunCost(workers.service, generator, load([workers.request], length, WORKERS)),
             },
           ]
         : []),
@@ -165,7 +170,7 @@ export async function measureWallet({ rounds, seconds }: { rounds: number; secon
         ? [
             {
               id: 'workers',
-              name: 'two workers: CPU of a run against one process',
+              name: 'two workers, 64 in flight each: CPU of a run against one process with 64',
               value: medianRatio(results.workers, results.now, totalMs),
               bar: { atMost: 1.1 },
               detail: `${cpu('workers')} ms against ${cpu('now')} ms; ${throughput('workers')} against ${throughput('now')} runs a second`,
