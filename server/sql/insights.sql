@@ -134,11 +134,12 @@ create or replace function tenant_spend(tenant text, since timestamptz, until ti
 $$;
 
 -- The money a tenant has spent since a whole hour, with the sums of runs and loops instead of each of them.
-create or replace function tenant_spent_micro(tenant text, since timestamptz, until timestamptz) returns bigint language sql stable as $$
-  select ((select coalesce(sum(run_hour.spend_micro), 0) from tenant_run_hours(tenant, since, until, '{}') run_hour)
+create or replace function tenant_spent_micro(tenant text, since timestamptz, until timestamptz) returns bigint language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+begin
+  return ((select coalesce(sum(run_hour.spend_micro), 0) from tenant_run_hours(tenant, since, until, '{}') run_hour)
     + (select coalesce(sum(entry.amount_micro), 0) from spend_entries entry where entry.tenant_id = tenant and entry.door = 'preauth' and entry.at >= since and entry.at < until)
-    + (select coalesce(sum(entry.amount_micro), 0) from spend_entries entry where entry.tenant_id = tenant and entry.door = 'trade' and entry.at >= since and entry.at < until))::bigint
-$$;
+    + (select coalesce(sum(entry.amount_micro), 0) from spend_entries entry where entry.tenant_id = tenant and entry.door = 'trade' and entry.at >= since and entry.at < until))::bigint;
+end $$;
 
 -- Takes the turn to measure the lanes, unless another process has it, it has failed a moment ago or it was taken too often.
 create or replace function take_benchmark_turn(measured text, candidate text, at timestamptz, ends_at timestamptz, max_attempts int) returns boolean language sql as $$

@@ -100,7 +100,7 @@ async function refuseResults<T>(work: () => Promise<T>): Promise<T> {
     .raw(`create function refuse_result() returns trigger language plpgsql as $$ begin
       if new.state in ('settling', 'completed') then raise exception 'no room' using errcode = '22P05'; end if;
       return new; end $$;
-    create trigger refuse_result before insert or update on open_runs for each row execute function refuse_result();
+    create trigger refuse_result before update on open_runs for each row execute function refuse_result();
     create trigger refuse_result before insert on ended_runs for each row execute function refuse_result();`)
     .execute(world.db)
   try {

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { auditPending, pendingAuditId, withAuditLink } from '../../platform/audit-link.ts'
 import { StepRefused } from '../../platform/batch.ts'
-import { isUnavailable } from '../../platform/db.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
-import type { ReceivedPayment } from '../payments/x402.ts'
+import { completeAtOnce, mayCompleteAtOnce } from './complete-at-once.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
 import {
   findApprovedResponse,
@@ -12,10 +11,9 @@ import {
   findStoredResponse,
   findUnansweredResponse,
 } from './find-stored-response.ts'
-import { toKeepItem } from './finish-run.ts'
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
-import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
+import { type Run, type RunResponse, stepOwner } from './paid-unit.ts'
 import {
   checkWallet,
   checkX402Payment,
@@ -27,7 +25,6 @@ import { pendingResponse } from './pending-response.ts'
 import { performRun } from './perform-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { isSettling } from './runs.store.ts'
-import { workFirst } from './work-first.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
 const MAX_REASSESSMENTS = 8
@@ -41,11 +38,14 @@ const SETTLING_PAUSE_MS = 100
  * after that is finished by the reconciler.
  */
 export const createExecuteRun = (deps: RunDeps) => {
-  const executeRun = async (request: PaidRequest, attempt: Attempt): Promise<RunResponse> => {
+  const executeRun = async (
+    request: PaidRequest,
+    attempt = { count: 0, rulesChanged: false },
+  ): Promise<RunResponse> => {
     const reassess = (rulesChanged: boolean) => {
       if (attempt.count >= MAX_REASSESSMENTS)
         throw unavailable('The limits of this run keep changing; nothing was charged.', 1)
-      return executeRun(request, { ...attempt, count: attempt.count + 1, rulesChanged })
+      return executeRun(request, { count: attempt.count + 1, rulesChanged })
     }
 
     requireTenantForMemory(request)
@@ -80,38 +80,31 @@ export const createExecuteRun = (deps: RunDeps) => {
     deps.afterStep('check')
 
     const run = draftRun(deps, request, assessment, paymentMethod)
+    const { owner } = stepOwner(run)
+    const atOnce = mayCompleteAtOnce(deps, request, run, assessment, paymentMethod)
+      ? await completeAtOnce(deps, request, run, paymentMethod, assessment)
+      : undefined
+    if (atOnce && 'response' in atOnce) return atOnce.response
+    if (request.respondAsync) deps.background.requireRoom(owner)
     const mayWait = attempt.count < MAX_REASSESSMENTS
-    const begun = await begin(deps, request, run, paymentMethod, assessment, { mayWait, isFirst: attempt.isFirst })
-    if (begun === 'rules_changed' || begun === 'limit_reached') return reassess(begun === 'rules_changed')
-    if (begun === 'funds_settling') {
+    const options = { mayWait, repeated: atOnce !== undefined }
+    const admission = await admitRun(deps, request, run, paymentMethod, assessment, options)
+    if (admission === 'rules_changed' || admission === 'limit_reached') return reassess(admission === 'rules_changed')
+    if (admission === 'funds_settling') {
       await sleep(SETTLING_PAUSE_MS)
       return reassess(false)
     }
-    if ('status' in begun) return begun
+    if (admission !== 'admitted') return admission
+    deps.afterStep('admit')
+    request.endTurn()
 
     const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
-    if (!request.respondAsync) return performRun(deps, run, settlement, begun)
-    deps.background.start(run.id, stepOwner(run).owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
+    if (!request.respondAsync) return performRun(deps, run, settlement, { work: atOnce?.work })
+    deps.background.start(run.id, owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
     return pendingResponse(deps, run)
   }
-
-  const paymentsAtWork = new Set<string>()
-  return async (request: PaidRequest) => {
-    const payment = request.paid && nonceOf(request.paid)
-    const isFirst = payment === undefined || !paymentsAtWork.has(payment)
-    if (payment !== undefined) paymentsAtWork.add(payment)
-    try {
-      return await completeAudit(deps, request, await executeRun(request, { count: 0, rulesChanged: false, isFirst }))
-    } finally {
-      if (payment !== undefined && isFirst) paymentsAtWork.delete(payment)
-    }
-  }
+  return async (request: PaidRequest) => completeAudit(deps, request, await executeRun(request))
 }
-
-/** `isFirst`: no other request with this payment is being answered here. The others do no work before their admission. */
-type Attempt = { count: number; rulesChanged: boolean; isFirst: boolean }
-
-const nonceOf = ({ payment: { authorization } }: ReceivedPayment) => `${authorization.from}:${authorization.nonce}`
 
 /** An answer that a policy wants on the record is sent only with the place of its event in the audit chain. */
 async function completeAudit(deps: RunDeps, request: PaidRequest, response: RunResponse): Promise<RunResponse> {
@@ -164,40 +157,12 @@ const toAssessmentRequest = (request: PaidRequest): AssessmentRequest => ({
   },
 })
 
-/** Why a run was not admitted and is assessed again. */
-type AssessAgain = 'rules_changed' | 'limit_reached' | 'funds_settling'
-
-/** `work`: what was done before the run was admitted. `isKept`: its result was stored with the admission. */
-type Begun = { work: RunResult | Failure | undefined; isKept: boolean }
-
-type BeginOptions = { mayWait: boolean; isFirst: boolean }
-
-/** Works first where that may be, and admits the run. A response means that the run has ended, or may not begin. */
-async function begin(
-  deps: RunDeps,
-  request: PaidRequest,
-  run: Run,
-  paymentMethod: PaymentMethod,
-  assessment: AllowedAssessment,
-  { mayWait, isFirst }: BeginOptions,
-): Promise<Begun | AssessAgain | RunResponse> {
-  const first = isFirst ? await workFirst(deps, request, run, paymentMethod, assessment) : undefined
-  if (first && 'response' in first) return first.response
-  if (request.respondAsync) deps.background.requireRoom(stepOwner(run).owner)
-  const work = first?.work
-  const admission = await admitRun(deps, request, run, paymentMethod, assessment, { mayWait, work })
-  if (typeof admission === 'string' || 'status' in admission) return admission
-  deps.afterStep('admit')
-  request.endTurn()
-  return { work, ...admission }
-}
-
-type AdmitOptions = { mayWait: boolean; work: RunResult | Failure | undefined }
+/** `repeated`: the run may have been written before, and nobody knows. */
+type AdmitOptions = { mayWait: boolean; repeated: boolean }
 
 /**
- * Transaction A: reserves the nonce and the key, holds the limits, consumes the grants and writes the run, with its result
- * where an x402 payment waits to be settled and the work is done. Returns a response when the run may not begin, and the
- * reason when its assessment is out of date.
+ * Transaction A: reserves the nonce and the key, holds the limits, consumes the grants and writes the run. Returns a
+ * response when the run may not begin, and the reason when its assessment is out of date.
  */
 async function admitRun(
   deps: RunDeps,
@@ -205,27 +170,15 @@ async function admitRun(
   run: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-  { mayWait, work }: AdmitOptions,
-): Promise<Pick<Begun, 'isKept'> | AssessAgain | RunResponse> {
+  { mayWait, repeated }: AdmitOptions,
+): Promise<'admitted' | 'rules_changed' | 'limit_reached' | 'funds_settling' | RunResponse> {
   try {
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
-    const isPaidByX402 = paymentMethod.method === 'x402'
-    const kept = isPaidByX402 && work && !('stage' in work) ? keptColumns(deps, run, work) : undefined
-    const admit = (columns: object, repeated: boolean) =>
-      deps.steps.admit({ ...item, ...columns }, locks, { ...stepOwner(run), repeated })
-    let isKept = kept !== undefined
-    // A run that could not be completed at once may have been written after all.
-    const admission = await admit(kept ?? {}, work !== undefined && !isPaidByX402).catch((error: unknown) => {
-      if (!kept || error instanceof Problem || error instanceof StepRefused || isUnavailable(error)) throw error
-      // Admitted without the result that the database does not take, the run can be ended.
-      deps.log.error({ err: error, run_id: run.id }, 'a run could not be admitted with its result')
-      isKept = false
-      return admit({}, true)
-    })
+    const admission = await deps.steps.admit(item, locks, { ...stepOwner(run), repeated })
     // Warnings are reported from the counters at admission, not from those of the assessment.
     if (admission.ruling) run.terms.ruling = admission.ruling
     run.holds = admission.holds
-    return { isKept }
+    return 'admitted'
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error
     if (error.message === 'rules_changed' || error.message === 'limit_reached') return error.message
@@ -254,10 +207,4 @@ async function admitRun(
       return walletTooLowResponse(deps, request, assessment.offer, BigInt(String(error.detail.available)))
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
-}
-
-/** What transaction B would write. */
-const keptColumns = (deps: RunDeps, run: Run, work: RunResult) => {
-  const { result, next_attempt_at } = toKeepItem(deps, run, work)
-  return { result, next_attempt_at }
 }

@@ -7,15 +7,15 @@ import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } f
 import type { RunDeps } from './run-deps.ts'
 import { createShownText, showsText } from './shown-text.ts'
 
-/** `work`: what was done before the run was admitted. `isKept`: its result was stored with the admission. */
-type PerformOptions = { cancelled?: AbortSignal; work?: RunResult | Failure | undefined; isKept?: boolean }
+/** `work`: what was done before the run was admitted. */
+type PerformOptions = { cancelled?: AbortSignal | undefined; work?: RunResult | Failure | undefined }
 
 /** The admitted run to its end: work, transaction B, settlement, transaction C. Without a settlement a wallet pays. */
 export async function performRun(
   deps: RunDeps,
   admittedRun: Run,
   settlement: OpenSettlement | undefined,
-  { cancelled, work, isKept }: PerformOptions = {},
+  { cancelled, work }: PerformOptions = {},
 ): Promise<RunResponse> {
   const shownText = showsText(admittedRun) ? createShownText(deps, admittedRun) : undefined
   const result = work ?? (await doWork(deps, admittedRun, { cancelled, onText: shownText?.show }))
@@ -25,7 +25,7 @@ export async function performRun(
 
   if (!settlement) return finishFromWallet(deps, run, result)
 
-  const responseInstead = isKept ? undefined : await keepResult(deps, run, result)
+  const responseInstead = await keepResult(deps, run, result)
   if (responseInstead) return responseInstead
   deps.afterStep('keep')
 

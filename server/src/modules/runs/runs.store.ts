@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type pg from 'pg'
-import { createSteps, type Step } from '../../platform/batch.ts'
-import { type Db, isUnavailable, type Tx, type WithNotNull } from '../../platform/db.ts'
+import { createSteps } from '../../platform/batch.ts'
+import type { Db, Tx, WithNotNull } from '../../platform/db.ts'
 import type { OpenRuns, Runs, SettlementRecords } from '../../platform/generated/db.ts'
 import { groupReads } from '../../platform/group-reads.ts'
 import type { Metrics } from '../../platform/metrics.ts'
@@ -21,6 +20,7 @@ import {
   keepRunsStep,
   noteArrivalStep,
 } from './runs.steps.ts'
+import { withRetries } from './step-retries.ts'
 import { insertReceipt, unpackAnswer } from './stored-answer.ts'
 
 /** A run, open or ended. */
@@ -59,27 +59,6 @@ export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics, m
     noteUnknown: withRetries(create(noteUnknownStep)),
     noteArrival: withRetries(create(noteArrivalStep)),
     finishRefund: withRetries(create(finishRefundStep)),
-  }
-}
-
-const RETRY_FOR_MS = 20_000
-const PAUSE_MS = 250
-
-/**
- * Repeats a step while the database restarts; otherwise the run would stay open until its deadline. A step can be
- * repeated even if its first commit succeeded and only the reply was lost.
- */
-function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
-  return async (item, locks, options) => {
-    const deadline = performance.now() + RETRY_FOR_MS
-    for (let repeated = options?.repeated ?? false; ; repeated = true) {
-      try {
-        return await step(item, locks, { ...options, repeated })
-      } catch (error) {
-        if (!isUnavailable(error) || performance.now() > deadline) throw error
-        await sleep(PAUSE_MS)
-      }
-    }
   }
 }
 

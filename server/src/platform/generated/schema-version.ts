@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 31
-export const SCHEMA_SHA256 = 'd3e45bcb954204e9c98eb5052afbe4620cc255dd7b36e32b6b926d7cb6382477'
+export const SCHEMA_VERSION = 32
+export const SCHEMA_SHA256 = 'e62936b02bea08e79954c0d3130e1833aa3994c623a1fc455437c7e239cb89b3'

@@ -21,21 +21,21 @@ import type { RunDeps } from './run-deps.ts'
 import { buildCompletion } from './run-responses.ts'
 import type { CompletionAtOnceItem } from './runs.steps.ts'
 
-/** How many runs of its price an x402 payer must hold. Only the admission knows what else the payer has promised. */
-const PLAINLY_FUNDED_RUNS = 100n
-
 /**
- * Whether a run may be done before it is written down: nobody but us is called, the work takes a moment, and nothing that it
- * uses can be used once only. If the process dies over it, nothing has happened.
+ * Whether a run may be done before it is written down: a wallet pays for it, nobody but us is called, the work takes a moment,
+ * and nothing that it uses can be used once only. If the process dies over it, nothing has happened.
  */
-const mayWorkFirst = (
+export const mayCompleteAtOnce = (
   deps: Pick<RunDeps, 'lane'>,
   { body, respondAsync }: Pick<PaidRequest, 'body' | 'respondAsync'>,
   run: Run,
   { summary, runId }: AllowedAssessment,
+  paymentMethod: PaymentMethod,
 ): boolean => {
   const { reads, writes } = memoryUse(run)
   return (
+    paymentMethod.method === 'wallet' &&
+    !paymentMethod.escrow &&
     !respondAsync &&
     !reads &&
     !writes &&
@@ -44,55 +44,26 @@ const mayWorkFirst = (
     summary.approval_id === null &&
     summary.override_id === null &&
     summary.preauth_id === null &&
+    // Warnings are told from the counters at admission.
+    summary.policy_applied.every(({ outcome, verdict }) => outcome !== 'warning' && verdict !== 'blocked') &&
     deps.lane.isMomentary?.(run.agentId, run.request.task) === true
   )
 }
 
-/** Whether a run that may be done first may also be completed by the step that admits it: no chain is asked. */
-const mayCompleteAtOnce = ({ summary }: AllowedAssessment, paymentMethod: PaymentMethod): boolean =>
-  paymentMethod.method === 'wallet' &&
-  !paymentMethod.escrow &&
-  // Warnings are told from the counters at admission.
-  summary.policy_applied.every(({ outcome, verdict }) => outcome !== 'warning' && verdict !== 'blocked')
-
-/**
- * Whether a run may be done before the nonce of its payment is reserved: the payer can plainly pay for it, and for many others
- * that may be in flight, so that nobody has work done for a payment that is then refused.
- */
-const isPlainlyFunded = (paymentMethod: PaymentMethod, { priceMicro }: Run): boolean =>
-  paymentMethod.method === 'x402' && (paymentMethod.funds.balanceMicro ?? 0n) >= priceMicro * PLAINLY_FUNDED_RUNS
-
-/** The answer of a run that was completed at once, or the work of one that must be admitted. */
-type WorkedFirst = { response: RunResponse } | { work: RunResult | Failure }
-
-/** Undefined when the run has to be admitted before its work. */
-export async function workFirst(
-  deps: RunDeps,
-  request: PaidRequest,
-  draft: Run,
-  paymentMethod: PaymentMethod,
-  assessment: AllowedAssessment,
-): Promise<WorkedFirst | undefined> {
-  if (!mayWorkFirst(deps, request, draft, assessment)) return undefined
-  if (mayCompleteAtOnce(assessment, paymentMethod))
-    return completeAtOnce(deps, request, draft, paymentMethod, assessment)
-  if (!isPlainlyFunded(paymentMethod, draft)) return undefined
-  const work = await doWork(deps, draft)
-  if (!('stage' in work)) deps.afterStep('execute')
-  return { work }
-}
+/** The answer of a run that was completed at once, or the work of one that must be admitted first. */
+type Attempt = { response: RunResponse } | { work: RunResult | Failure }
 
 /**
  * Does the work, then writes admission and completion in one transaction. When the work failed or the step was refused, nothing has
  * been written and the usual way says why. After any other error nobody knows, so the usual way asks for the run first.
  */
-async function completeAtOnce(
+export async function completeAtOnce(
   deps: RunDeps,
   request: PaidRequest,
   draft: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-): Promise<WorkedFirst> {
+): Promise<Attempt> {
   const { item: admission, locks } = buildAdmission(deps, request, draft, paymentMethod, assessment)
   const run: Run = { ...draft, holds: admission.holds.map(toStoredHold) }
   const work = await doWork(deps, run)
