@@ -13,7 +13,7 @@ import { signExchanges } from '../support/signed-payments.ts'
 import { type Measurement, medianCost, medianRatio, totalMs } from './figure.ts'
 
 const PAYERS = 32
-/** V8 compiles the functions of a payment, and the EVM's, until some thousands: throughput grew by half until then. */
+/** V8 compiles the functions of a payment until some thousands of them. */
 const WARM_UP = 4_800
 const USDC = 10_000
 

@@ -114,16 +114,8 @@ function makeForms(response: PreparedResponse): readonly Representation[] {
   return forms
 }
 
-/** What is written to the socket. A short body is text, which is written as one string with the head of the response. */
-type WireForm = {
-  etag: string
-  headers: readonly string[]
-  headersUnchanged: readonly string[]
-  content: string | Buffer
-}
-
-/** Beyond this, copying a text to its head costs more than a second buffer in the same write. */
-const MAX_TEXT_BYTES = 4_096
+/** What is written to the socket. A text is sent together with the head of the response in one write, a buffer is not. */
+type WireForm = { etag: string; headers: readonly string[]; headersUnchanged: readonly string[]; text: string }
 
 const wireForms = new WeakMap<Representation, WireForm>()
 
@@ -141,7 +133,7 @@ function wireFormOf(representation: Representation): WireForm {
       ...(encoding ? ['content-encoding', encoding] : []),
       ...['content-type', JSON_TYPE, 'content-length', String(body.length)],
     ],
-    content: body.length > MAX_TEXT_BYTES ? body : body.toString('latin1'),
+    text: body.toString('latin1'),
   }
   wireForms.set(representation, form)
   return form
@@ -222,7 +214,7 @@ export function servePreparedResponses(
     if (route.evidence) headers.push('access-control-allow-origin', '*')
     if (allowance) headers.push(...Object.entries(allowanceHeaders(allowance)).flat())
     reply.writeHead(status, headers)
-    if (status === 200) reply.end(form.content, 'latin1')
+    if (status === 200) reply.end(form.text, 'latin1')
     else reply.end()
     const ms = performance.now() - startedAt
     deps.metrics.httpSeconds.observe({ method: 'GET', route: route.route, status }, ms / 1000)
