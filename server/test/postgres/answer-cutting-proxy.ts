@@ -16,8 +16,11 @@ export async function startAnswerCuttingProxy(databaseUrl: string) {
   const sockets = new Set<Socket>()
   let marker: string | undefined
   let cuts = 0
+  let isAway = false
+  let goesAway = false
 
   const server = createServer((client) => {
+    if (isAway) return void client.destroy()
     const upstream = host ? connect({ path: `${host}/.s.PGSQL.${port || 5432}` }) : connect(port, target.hostname)
     let isCutting = false
     for (const socket of [client, upstream]) {
@@ -38,10 +41,15 @@ export async function startAnswerCuttingProxy(databaseUrl: string) {
       cuts += 1
       client.destroy()
       upstream.destroy()
+      if (goesAway) leave()
     })
     client.on('close', () => upstream.destroy())
     upstream.on('close', () => client.destroy())
   })
+  const leave = () => {
+    isAway = true
+    for (const socket of sockets) socket.destroy()
+  }
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const { port: ownPort } = server.address() as { port: number }
   const url = new URL(databaseUrl)
@@ -53,6 +61,15 @@ export async function startAnswerCuttingProxy(databaseUrl: string) {
     /** Loses the answer to the next message that contains this text. */
     cutAnswerTo(text: string) {
       marker = text
+    },
+    /** The same, and from then on the database cannot be reached, until `comeBack`. */
+    cutAnswerAndLeave(text: string) {
+      marker = text
+      goesAway = true
+    },
+    comeBack() {
+      goesAway = false
+      isAway = false
     },
     cuts: () => cuts,
     async close() {

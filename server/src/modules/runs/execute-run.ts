@@ -25,6 +25,7 @@ import { pendingResponse } from './pending-response.ts'
 import { performRun } from './perform-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { isSettling } from './runs.store.ts'
+import { answerOrNote } from './unanswered.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
 const MAX_REASSESSMENTS = 8
@@ -99,7 +100,10 @@ export const createExecuteRun = (deps: RunDeps) => {
     request.endTurn()
 
     const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
-    if (!request.respondAsync) return performRun(deps, run, settlement, { work: atOnce?.work })
+    if (!request.respondAsync) {
+      const response = performRun(deps, run, settlement, { work: atOnce?.work })
+      return settlement ? answerOrNote(deps, run, response) : response
+    }
     deps.background.start(run.id, owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
     return pendingResponse(deps, run)
   }
