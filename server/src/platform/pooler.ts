@@ -4,7 +4,7 @@ import type { Database } from './db.ts'
 import type { Log } from './log.ts'
 import { within } from './within.ts'
 
-/** Of some 1,500 checks with five rounds, beside other clients of the pooler, one saw nothing. */
+/** With five, one check beside other clients of the pooler saw nothing, on a busy machine; 800 on a quiet one all saw it. */
 const ROUNDS = 12
 const ANSWER_MS = 3_000
 const GUIDE = 'docs/operations.md#poolers'

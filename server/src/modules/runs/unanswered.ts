@@ -30,7 +30,7 @@ export async function answerOrNote(deps: NoteDeps, run: Run, response: Promise<R
   }
 }
 
-/** If this process ends before, whoever takes over its settlements notes them. */
+/** If this process ends before, whoever takes over its runs that are not settled yet notes those. */
 async function noteOnceBack({ db, clock, log }: NoteDeps, runId: string): Promise<void> {
   for (const deadline = performance.now() + TRY_FOR_MS; performance.now() < deadline; ) {
     try {
