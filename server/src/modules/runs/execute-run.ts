@@ -25,7 +25,7 @@ import { pendingResponse } from './pending-response.ts'
 import { performRun } from './perform-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { isSettling } from './runs.store.ts'
-import { answerOrNote } from './unanswered.ts'
+import { createAnswerOrNote } from './unanswered.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
 const MAX_REASSESSMENTS = 8
@@ -39,6 +39,7 @@ const SETTLING_PAUSE_MS = 100
  * after that is finished by the reconciler.
  */
 export const createExecuteRun = (deps: RunDeps) => {
+  const answerOrNote = createAnswerOrNote(deps)
   const executeRun = async (
     request: PaidRequest,
     attempt = { count: 0, rulesChanged: false },
@@ -102,7 +103,7 @@ export const createExecuteRun = (deps: RunDeps) => {
     const settlement = paymentMethod.method === 'x402' ? paymentMethod.settlement : undefined
     if (!request.respondAsync) {
       const response = performRun(deps, run, settlement, { work: atOnce?.work })
-      return settlement ? answerOrNote(deps, run, response) : response
+      return settlement ? answerOrNote(run, response) : response
     }
     deps.background.start(run.id, owner, (cancelled) => performRun(deps, run, settlement, { cancelled }))
     return pendingResponse(deps, run)

@@ -109,11 +109,11 @@ async function findUnansweredRuns(tx: Tx, requests: readonly UnansweredRequest[]
   return requests.map((_, index) => runIds.get(index + 1))
 }
 
-/** The caller of a run that x402 pays may not have its answer. Nothing is noted for one that has ended without a charge. */
-export async function noteUnanswered(tx: Tx, runId: string, at: Date): Promise<void> {
+/** The callers of runs that x402 pays may not have their answers. Nothing is noted for one that has ended without a charge. */
+export async function noteUnanswered(tx: Tx, runIds: readonly string[], at: Date): Promise<void> {
   await sql`
     insert into unanswered_payments (run_id, tenant_id, payer, request_hash, created_at)
-    select id, tenant_id, payer, request_hash, ${at} from runs where id = ${runId} and wallet_id is null and state <> 'failed'
+    select id, tenant_id, payer, request_hash, ${at} from runs where id = any(${runIds}::text[]) and wallet_id is null and state <> 'failed'
     on conflict do nothing`.execute(tx)
 }
 
