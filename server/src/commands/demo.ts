@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { verifyReceipt } from '@countersign/proof'
-import type { Config } from '../platform/config.ts'
+import { type Config, ConfigError } from '../platform/config.ts'
 import { MADE_PAYER_FILE, PAYER_KEY_FILE } from './development-payer.ts'
 import { findRunningService } from './running-service.ts'
 import { onStopSignal } from './stop-signals.ts'
@@ -39,7 +39,16 @@ async function startService(config: Config): Promise<RunningService> {
 type DemoPayer = { privateKey: `0x${string}`; madeAddress: string }
 
 function readPayer(config: Config): DemoPayer {
-  const read = (name: string) => readFileSync(join(resolve(config.COUNTERSIGN_DATA_DIR), 'keys', name), 'utf8').trim()
+  const folder = join(resolve(config.COUNTERSIGN_DATA_DIR), 'keys')
+  const read = (name: string) => {
+    try {
+      return readFileSync(join(folder, name), 'utf8').trim()
+    } catch {
+      throw new ConfigError(
+        `There is no ${name} in ${folder}, so nobody can pay. Set COUNTERSIGN_DATA_DIR to the data folder of the service that runs.`,
+      )
+    }
+  }
   return { privateKey: read(PAYER_KEY_FILE) as `0x${string}`, madeAddress: read(MADE_PAYER_FILE) }
 }
 

@@ -44,3 +44,15 @@ test('the demo finds the service that was started on another port, and verifies 
   expect(output).toContain('The receipt is valid.')
   expect(exit).toBe(0)
 })
+
+test('beside a service with another data folder the demo says which setting it needs', async () => {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'countersign-demo-elsewhere-'))
+  try {
+    const { exit, output } = await runDemo({ COUNTERSIGN_DATA_DIR: elsewhere, PORT: new URL(service.url).port })
+    expect(output).toMatch(/no dev-payer\.key in \S+keys, so nobody can pay\. Set COUNTERSIGN_DATA_DIR/)
+    expect(output).not.toMatch(/ENOENT|at readPayer/)
+    expect(exit).toBe(1)
+  } finally {
+    rmSync(elsewhere, { recursive: true, force: true })
+  }
+})
