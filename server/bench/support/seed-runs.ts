@@ -1,14 +1,15 @@
 /**
  * Fills a database with runs that have ended, by SQL: the rows that a run leaves in `ended_runs`, `ledger` and `receipts`,
- * and of every fifth also an x402 settlement with its nonce, are copies of real ones with ids and times of their own.
+ * and of a fifth also an x402 settlement with its nonce, are copies of real ones with ids and times of their own.
  * The journal gets what the steps of a run write into it, so that the service itself writes the log, the audit chain and
  * the sums. Stored answers are shortened.
  */
 import type { BenchService } from './bench-service.ts'
 import { waitForDrain } from './writes.ts'
 
-const CHUNK = 10_000
-/** Runs of the past, two a second. */
+/** Small, because a statement of seconds keeps old row versions of the service's own tables from being removed. */
+const CHUNK = 2_000
+/** The runs are of the past days: two a second of them all. */
 const MS_BETWEEN = 500
 /** Rows of the journal that wait for the sequencer at the same time. */
 const MAX_WAITING = 200_000
@@ -19,7 +20,7 @@ const id = (prefix: string) =>
 
 const NUMBERED = `
   select n, at, lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') as hex
-  from (select n, $4::timestamptz - (($3::bigint - n) * ${MS_BETWEEN}) * interval '1 millisecond' as at from generate_series($1::bigint, $2::bigint) as n) series`
+  from (select n, $2::timestamptz - (($1::bigint - n) * ${MS_BETWEEN}) * interval '1 millisecond' as at from unnest($3::bigint[]) as n) series`
 
 /** `template` is a row of the table; columns that are not named keep its values. */
 const copy = (table: string, template: string, columns: string, where = '') => `
@@ -29,8 +30,16 @@ const copy = (table: string, template: string, columns: string, where = '') => `
   cross join lateral jsonb_populate_record(origin.source, jsonb_build_object(${columns})) as made
   ${where}`
 
-/** Adds the runs numbered `from` to `to` - 1 to the tenant that has made a wallet-paid run and an x402 payment. */
-export async function seedRuns(service: BenchService, tenantId: string, from: number, to: number, last: number) {
+/**
+ * Adds those of `last` runs whose number is wanted to the tenant that has made a wallet-paid run and an x402 payment. Few
+ * and many are of the same days, so that what is counted by the hour has as many hours.
+ */
+export async function seedRuns(
+  service: BenchService,
+  tenantId: string,
+  last: number,
+  isWanted: (number: number) => boolean,
+) {
   const { query } = service
   const [{ now }] = (await query<{ now: Date }>(`select now() - interval '1 minute' as now`)) as [{ now: Date }]
   const [sample] = await query<{ id: string; receipt_id: string }>(
@@ -56,13 +65,13 @@ export async function seedRuns(service: BenchService, tenantId: string, from: nu
       'settlement_records',
       `tenant_id = '${tenantId}' and method = 'x402'`,
       `'id', settlement_id, 'run_id', run_id, 'nonce', '0x' || encode(sha256(run_id::bytea), 'hex'), 'created_at', at, 'updated_at', at, 'shared_transaction', true`,
-      'where n % 5 = 0',
+      'where hashint8(n) % 5 = 0',
     ),
     copy(
       'nonces',
       'true',
       `'run_id', run_id, 'nonce', '0x' || encode(sha256(run_id::bytea), 'hex')`,
-      'where n % 5 = 0',
+      'where hashint8(n) % 5 = 0',
     ),
     `insert into journal (tenant_id, at, audits, receipt_id, ledger_id, ended)
      select '${tenantId}', at,
@@ -73,8 +82,9 @@ export async function seedRuns(service: BenchService, tenantId: string, from: nu
          'cost_usd', 0, 'latency_ms', 1)
      from (${NUMBERED}) numbered`,
   ]
-  for (let start = from; start < to; start += CHUNK) {
-    const values = [start, Math.min(start + CHUNK, to) - 1, last, now]
+  const numbers = Array.from({ length: last }, (_, number) => number).filter(isWanted)
+  for (let start = 0; start < numbers.length; start += CHUNK) {
+    const values = [last, now, numbers.slice(start, start + CHUNK)]
     for (const statement of statements) await query(statement, values)
     await waitForJournal(service, MAX_WAITING)
   }
