@@ -31,13 +31,13 @@ const copy = (table: string, template: string, columns: string, where = '') => `
   ${where}`
 
 /**
- * Adds those of `last` runs whose number is wanted to the tenant that has made a wallet-paid run and an x402 payment. Few
+ * Adds those of `total` runs whose number is wanted to the tenant that has made a wallet-paid run and an x402 payment. Few
  * and many are of the same days, so that what is counted by the hour has as many hours.
  */
 export async function seedRuns(
   service: BenchService,
   tenantId: string,
-  last: number,
+  total: number,
   isWanted: (number: number) => boolean,
 ) {
   const { query } = service
@@ -82,9 +82,9 @@ export async function seedRuns(
          'cost_usd', 0, 'latency_ms', 1)
      from (${NUMBERED}) numbered`,
   ]
-  const numbers = Array.from({ length: last }, (_, number) => number).filter(isWanted)
+  const numbers = Array.from({ length: total }, (_, number) => number).filter(isWanted)
   for (let start = 0; start < numbers.length; start += CHUNK) {
-    const values = [last, now, numbers.slice(start, start + CHUNK)]
+    const values = [total, now, numbers.slice(start, start + CHUNK)]
     for (const statement of statements) await query(statement, values)
     await waitForJournal(service, MAX_WAITING)
   }

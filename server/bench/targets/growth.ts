@@ -23,10 +23,10 @@ export async function measureGrowth({ few, many }: { few: number; many: number }
     const tenantId = me.tenant_id ?? me.tenant.tenant_id
     await service.query(`update tenants set plan = 'enterprise' where id = $1`, [tenantId])
     const rows: Record<string, number>[] = []
-    const isEarly = (number: number) => number % Math.round(many / few) === 0
+    const isOneOfFew = (number: number) => number % Math.round(many / few) === 0
     for (const isFew of [true, false]) {
       const startedAt = performance.now()
-      await seedRuns(service, tenantId, many, (number) => isEarly(number) === isFew)
+      await seedRuns(service, tenantId, many, (number) => isOneOfFew(number) === isFew)
       // Their entries have snapshots of balances among them as everywhere, which those of the seed have not.
       const load = { port: service.port, inFlight: 32, requests: [run], count: RECENT_RUNS }
       await measureWrites(service.query, () => runLoad(generator, load))

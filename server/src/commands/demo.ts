@@ -45,7 +45,7 @@ function readPayer(config: Config): DemoPayer {
       return readFileSync(join(folder, name), 'utf8').trim()
     } catch {
       throw new ConfigError(
-        `There is no ${name} in ${folder}, so nobody can pay. Set COUNTERSIGN_DATA_DIR to the data folder of the service that runs.`,
+        `There is no ${name} in ${folder}, so nobody can pay. A service on the development chain makes it: set COUNTERSIGN_DATA_DIR to its data folder.`,
       )
     }
   }
