@@ -20,6 +20,70 @@ create or replace function sum_latencies(ended jsonb) returns table (tenant_id t
   group by 1, 2, 3
 $$;
 
+-- Who has spent it and how, of a run that was charged, as `spend_entries` says; null of any other.
+create or replace function spend_names(final_state text, spender text, team text, key_id text, wallet_id text, tags jsonb) returns jsonb language sql immutable as $$
+  select case when final_state = 'completed' then jsonb_strip_nulls(jsonb_build_object(
+    'spender', coalesce(spender, 'key:' || key_id, 'unknown'), 'team', team, 'key_id', key_id, 'rail', case when wallet_id is null then 'x402' else 'wallet' end, 'tags', tags)) end
+$$;
+
+-- The runs and loops of `spend_entries` among ended runs. ended: [{tenant_id, kind, agent_id, state, created_at, price_micro, spend}]
+create or replace function spend_of_runs(ended jsonb)
+returns table (tenant_id text, hour timestamptz, spender text, team text, lane text, key_id text, rail text, tags jsonb, amount_micro bigint) language sql stable as $$
+  select run.tenant_id, date_trunc('hour', run.created_at, 'UTC'), coalesce(run.spend->>'spender', 'unknown'), run.spend->>'team', run.agent_id, run.spend->>'key_id',
+         coalesce(run.spend->>'rail', 'x402'), run.spend->'tags', run.price_micro
+  from jsonb_to_recordset(ended) as run (tenant_id text, kind text, agent_id text, state text, created_at timestamptz, price_micro bigint, spend jsonb)
+  where run.tenant_id is not null and run.kind in ('run', 'loop') and run.state = 'completed'
+$$;
+
+create or replace function names_digest(spender text, team text, lane text, key_id text, rail text, tags jsonb) returns bytea language sql immutable as $$
+  select sha256(convert_to(jsonb_build_array(spender, team, lane, key_id, rail, tags)::text, 'UTF8'))
+$$;
+
+-- How many rows an hour of a tenant has in `spend_hours`. With more, as when each run has a tag of its own, there would be
+-- a row for each run, and adding them up would take as long as adding up the runs.
+create or replace function max_spend_rows() returns int language sql immutable as $$
+  select 200
+$$;
+
+-- Adds ended runs to what their tenants have spent in their hours.
+create or replace function fold_spend(ended jsonb) returns void language plpgsql as $$
+declare
+  grown jsonb;
+begin
+  with added as (
+    select run.tenant_id, run.hour, run.spender, run.team, run.lane, run.key_id, run.rail, case when coarse.hour is null then run.tags end as tags,
+           sum(run.amount_micro)::bigint as amount_micro, count(*) as runs
+    from spend_of_runs(ended) run left join coarse_hours coarse on coarse.tenant_id = run.tenant_id and coarse.hour = run.hour
+    where run.hour >= (select hour from spend_hours_begin) and coalesce(coarse.has_names, true)
+    group by 1, 2, 3, 4, 5, 6, 7, 8
+  ), folded as (
+    insert into spend_hours as spent (tenant_id, hour, digest, spender, team, lane, key_id, rail, tags, amount_micro, runs)
+    select tenant_id, hour, names_digest(spender, team, lane, key_id, rail, tags), spender, team, lane, key_id, rail, tags, amount_micro, runs from added
+    on conflict (tenant_id, hour, digest) do update set amount_micro = spent.amount_micro + excluded.amount_micro, runs = spent.runs + excluded.runs
+    returning spent.tenant_id, spent.hour, spent.xmax = 0 as is_new
+  )
+  select jsonb_agg(distinct jsonb_build_object('tenant_id', tenant_id, 'hour', hour)) into grown from folded where is_new;
+  perform coarsen_spend(crowded.tenant_id, crowded.hour)
+  from jsonb_to_recordset(grown) as crowded (tenant_id text, hour timestamptz)
+  where (select count(*) from spend_hours spent where spent.tenant_id = crowded.tenant_id and spent.hour = crowded.hour) > max_spend_rows();
+end $$;
+
+-- Leaves the tags out of the sums of an hour that has too many rows, and if that is not enough, the hour.
+create or replace function coarsen_spend(tenant text, full_hour timestamptz) returns void language plpgsql as $$
+begin
+  insert into spend_hours as spent (tenant_id, hour, digest, spender, team, lane, key_id, rail, amount_micro, runs)
+  select tenant, full_hour, names_digest(tagged.spender, tagged.team, tagged.lane, tagged.key_id, tagged.rail, null), tagged.spender, tagged.team, tagged.lane, tagged.key_id, tagged.rail,
+         sum(tagged.amount_micro), sum(tagged.runs)
+  from spend_hours tagged where tagged.tenant_id = tenant and tagged.hour = full_hour and tagged.tags is not null group by 4, 5, 6, 7, 8
+  on conflict (tenant_id, hour, digest) do update set amount_micro = spent.amount_micro + excluded.amount_micro, runs = spent.runs + excluded.runs;
+  delete from spend_hours spent where spent.tenant_id = tenant and spent.hour = full_hour and spent.tags is not null;
+  insert into coarse_hours (tenant_id, hour, has_names)
+  select tenant, full_hour, count(*) <= max_spend_rows() from spend_hours spent where spent.tenant_id = tenant and spent.hour = full_hour
+  on conflict (tenant_id, hour) do update set has_names = excluded.has_names;
+  delete from spend_hours spent using coarse_hours coarse
+  where spent.tenant_id = tenant and spent.hour = full_hour and coarse.tenant_id = tenant and coarse.hour = full_hour and not coarse.has_names;
+end $$;
+
 -- Adds ended runs to the sums of their tenants and lanes. Each run is added once, in the transaction that deletes its row
 -- from the journal.
 create or replace function fold_runs(ended jsonb, costs jsonb) returns void language sql as $$
@@ -31,6 +95,7 @@ create or replace function fold_runs(ended jsonb, costs jsonb) returns void lang
   insert into run_latencies as latency (tenant_id, day, bucket, runs)
   select * from sum_latencies(ended)
   on conflict (tenant_id, day, bucket) do update set runs = latency.runs + excluded.runs;
+  select fold_spend(ended);
   select fold_lanes(ended)
 $$;
 
@@ -102,7 +167,7 @@ $$;
 
 -- The one definition of what a tenant has spent: every amount that is counted as settled, once. A run under a pre-authorisation is a
 -- run, and so is one that was paid without the token and whose payment then closed a pre-authorisation; a trade that buys no goods has a notional, which is not money spent. `at` is the time when the amount was
--- held: of the request, of the token of a pre-authorisation, or of the approval of a trade. `run_hours` has the sums of its runs and loops by the hour, because analytics read months of them.
+-- held: of the request, of the token of a pre-authorisation, or of the approval of a trade. `run_hours` and `spend_hours` have the sums of its runs and loops by the hour, because analytics read months of them.
 create or replace view spend_entries as
 select run.tenant_id, 'run' as door, run.kind as source, run.id, run.created_at as at, run.price_micro as amount_micro, 0::bigint as reported_micro, null::bigint as notional_micro,
        coalesce(run.spender, 'key:' || run.key_id, 'unknown') as spender, run.team, run.agent_id as lane, 'countersign' as merchant, run.key_id,
@@ -122,8 +187,7 @@ from rh_runs trade
 cross join lateral (select least(trade.notional_micro, coalesce(sum(fill.gross_micro), 0)::bigint) as micro from rh_fills fill where fill.run_id = trade.id) as filled
 where trade.state = 'executed';
 
--- The entries of a tenant in a range of time, each part by an index. Runs are found by their ids, which are in the order of time:
--- the caller gives the ids between which they are.
+-- The entries of a tenant in a range of time, one by one. Processes of the release before call it.
 create or replace function tenant_spend(tenant text, since timestamptz, until timestamptz, first_run text, end_run text) returns setof spend_entries language sql stable as $$
   select * from spend_entries entry where entry.tenant_id = tenant and entry.door = 'run' and entry.at >= since and entry.at < until
     and entry.id >= first_run and entry.id < end_run
@@ -132,6 +196,66 @@ create or replace function tenant_spend(tenant text, since timestamptz, until ti
   union all
   select * from spend_entries entry where entry.tenant_id = tenant and entry.door = 'trade' and entry.at >= since and entry.at < until
 $$;
+
+-- The parts of a range of time whose runs are in no sums and are added up one by one: what is before the first sums, hours that
+-- are in the range with a part, coarse hours, and hours that are of two days in `zone`, as where it is 5:30 ahead.
+create or replace function spend_without_sums(tenant text, since timestamptz, until timestamptz, with_tags boolean, zone text) returns tstzmultirange language sql stable as $$
+  select coalesce(range_agg(part), '{}') * tstzmultirange(tstzrange(since, until)) from (
+    select tstzrange(null, hour) as part from spend_hours_begin
+    union all
+    select tstzrange(since, date_trunc('hour', since + interval '1 hour' - interval '1 microsecond', 'UTC'))
+    union all
+    select tstzrange(date_trunc('hour', until, 'UTC'), until)
+    union all
+    select tstzrange(hour, hour + interval '1 hour') from coarse_hours
+    where tenant_id = tenant and hour >= since and hour < until and (with_tags or not has_names)
+    union all
+    select tstzrange(hour, hour + interval '1 hour')
+    from generate_series(date_trunc('hour', since, 'UTC'), case when zone is null then '-infinity' else until end, interval '1 hour') as hour
+    where (hour at time zone zone)::date <> ((hour + interval '1 hour' - interval '1 microsecond') at time zone zone)::date
+  ) parts
+$$;
+
+-- What `spend_entries` has of a tenant in a range of time, with sums by the hour instead of runs where there are sums. `with_tags`: the tags
+-- are needed. `zone`: the days of this zone are told apart. Runs are found by their ids, which are in the order of time; an hour is allowed for clocks that differ.
+create or replace function tenant_spend_sums(tenant text, since timestamptz, until timestamptz, with_tags boolean, zone text)
+returns table (at timestamptz, amount_micro bigint, reported_micro bigint, count bigint, notional_micro bigint, trades bigint,
+               spender text, team text, lane text, merchant text, key_id text, rail text, tags jsonb)
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  singly tstzmultirange := spend_without_sums(tenant, since, until, with_tags, zone);
+  part tstzrange;
+begin
+  foreach part in array array(select unnest(singly)) loop
+    return query
+    select entry.at, entry.amount_micro, 0::bigint, 1::bigint, null::bigint, 0::bigint, entry.spender, entry.team, entry.lane, entry.merchant, entry.key_id, entry.rail, entry.tags
+    from spend_entries entry where entry.tenant_id = tenant and entry.door = 'run' and entry.at >= lower(part) and entry.at < upper(part)
+      and entry.id >= first_id('run', lower(part) - interval '1 hour') and entry.id < first_id('run', upper(part) + interval '1 hour');
+  end loop;
+  return query
+  select spent.hour, spent.amount_micro, 0::bigint, spent.runs, null::bigint, 0::bigint, spent.spender, spent.team, spent.lane, 'countersign', spent.key_id, spent.rail, spent.tags
+  from spend_hours spent where spent.tenant_id = tenant and spent.hour >= since and spent.hour < until and not singly @> spent.hour
+  union all
+  select unfolded.hour, unfolded.amount_micro, 0, 1, null, 0, unfolded.spender, unfolded.team, unfolded.lane, 'countersign', unfolded.key_id, unfolded.rail, unfolded.tags
+  from spend_of_runs(unfolded_runs(tenant)) unfolded where unfolded.hour >= since and unfolded.hour < until and not singly @> unfolded.hour
+  union all
+  select entry.at, entry.amount_micro, entry.reported_micro, 1, null, 0, entry.spender, entry.team, entry.lane, entry.merchant, entry.key_id, entry.rail, entry.tags
+  from spend_entries entry where entry.tenant_id = tenant and entry.door = 'preauth' and entry.at >= since and entry.at < until
+  union all
+  select entry.at, entry.amount_micro, 0, num_nonnulls(entry.amount_micro), entry.notional_micro, num_nonnulls(entry.notional_micro),
+         entry.spender, entry.team, entry.lane, entry.merchant, entry.key_id, entry.rail, entry.tags
+  from spend_entries entry where entry.tenant_id = tenant and entry.door = 'trade' and entry.at >= since and entry.at < until;
+end $$;
+
+-- How many runs `tenant_spend_sums` would add up one by one.
+create or replace function spend_runs_singly(tenant text, since timestamptz, until timestamptz, with_tags boolean) returns bigint language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+declare
+  singly tstzmultirange := spend_without_sums(tenant, since, until, with_tags, null);
+begin
+  return (select coalesce(sum(run_hour.runs), 0) from run_hours run_hour
+    where run_hour.tenant_id = tenant and run_hour.hour >= lower(singly) and run_hour.hour < upper(singly) and singly @> run_hour.hour);
+end $$;
 
 -- The money a tenant has spent since a whole hour, with the sums of runs and loops instead of each of them.
 create or replace function tenant_spent_micro(tenant text, since timestamptz, until timestamptz) returns bigint language plpgsql stable set plan_cache_mode = force_generic_plan as $$

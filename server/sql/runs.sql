@@ -271,6 +271,7 @@ begin
   insert into journal (tenant_id, at, events, audits, receipt_id, ledger_id, ended)
   select item->>'tenant_id', (item->>'at')::timestamptz, case when item->>'tenant_id' = any(subscribers) then item->'events' end, item->'audits', item#>>'{receipt,id}', item->>'ledger_id',
          ended_figures(item, item->>'kind', item->>'agent_id', 'completed', (item->>'created_at')::timestamptz, (item->>'price_micro')::bigint)
+           || jsonb_build_object('spend', spend_names('completed', item->>'spender', item->>'team', item->>'key_id', item->>'wallet_id', nullif(item->'tags', 'null')))
   from unnest(items) with ordinality as listed(item, place) order by place;
   return array_fill('{}'::jsonb, array[cardinality(items)]);
 end $$;
@@ -336,6 +337,7 @@ create or replace function write_journal(ended ended_run[], items jsonb[], final
   select run.tenant_id, (item->>'at')::timestamptz, case when exists (select 1 from webhook_subscriptions subscription where subscription.tenant_id = run.tenant_id and subscription.deleted_at is null) then item->'events' end,
          case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', case when run.tenant_id is not null and final_state = 'completed' then item->>'ledger_id' end,
          ended_figures(item, run.kind, run.agent_id, final_state, run.created_at, run.price_micro)
+           || jsonb_build_object('spend', (select spend_names(final_state, who.spender, who.team, who.key_id, who.wallet_id, who.tags) from ended_runs who where who.id = run.id and final_state = 'completed'))
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id
 $$;
 

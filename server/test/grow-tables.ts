@@ -3,7 +3,16 @@ type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<R
 /** Tables that grow with runs, in this version of the schema or the one before it. */
 const GROWING = [
   ...['runs', 'ended_runs', 'settlements', 'settlement_records', 'nonces', 'receipts', 'decisions', 'holds', 'limits'],
-  ...['ledger', 'ledger_transactions', 'ledger_entries', 'ledger_balances', 'audit_events', 'events', 'run_hours'],
+  ...[
+    'ledger',
+    'ledger_transactions',
+    'ledger_entries',
+    'ledger_balances',
+    'audit_events',
+    'events',
+    'run_hours',
+    'spend_hours',
+  ],
   ...[
     'run_keys',
     'idempotency_answers',

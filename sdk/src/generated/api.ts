@@ -3245,7 +3245,7 @@ export interface components {
                 /** @description Of how many trades. */
                 trades: number;
             }[];
-            /** @description False when a list has more than 100 groups, or the window more than 100,000 runs and the lists are empty: GET /api/spend has them all. */
+            /** @description False when a list has more than 100 groups, or is empty because more than 100,000 runs would have to be added up one by one: GET /api/spend has them all. */
             groups_complete: boolean;
         };
         ApiKey: {
@@ -12984,7 +12984,7 @@ export interface operations {
                 group_by?: string;
                 /** @description With group_by=tag: the name of the tag whose values are the groups. */
                 tag?: string;
-                /** @description A day (UTC) or a time, inclusive; 30 days before `to` by default, at most 366 days before it. */
+                /** @description A day (UTC) or a time, inclusive; by default the whole hour 30 days before `to`, at most 366 days before it. */
                 from?: string;
                 /** @description A day (UTC) or a time, exclusive; now by default. */
                 to?: string;

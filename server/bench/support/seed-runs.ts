@@ -10,7 +10,7 @@ import { waitForDrain } from './writes.ts'
 /** Small, because a statement of seconds keeps old row versions of the service's own tables from being removed. */
 const CHUNK = 2_000
 /** The runs are of the past days: two a second of them all. */
-const MS_BETWEEN = 500
+export const MS_BETWEEN_RUNS = 500
 /** Rows of the journal that wait for the sequencer at the same time. */
 const MAX_WAITING = 200_000
 
@@ -20,7 +20,7 @@ const id = (prefix: string) =>
 
 const NUMBERED = `
   select n, at, lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') as hex
-  from (select n, $2::timestamptz - (($1::bigint - n) * ${MS_BETWEEN}) * interval '1 millisecond' as at from unnest($3::bigint[]) as n) series`
+  from (select n, $2::timestamptz - (($1::bigint - n) * ${MS_BETWEEN_RUNS}) * interval '1 millisecond' as at from unnest($3::bigint[]) as n) series`
 
 /** `template` is a row of the table; columns that are not named keep its values. */
 const copy = (table: string, template: string, columns: string, where = '') => `
@@ -79,7 +79,8 @@ export async function seedRuns(
          'decision', 'completed', 'policy_ids', jsonb_build_array(), 'data', jsonb_build_object('amount', '10000', 'agent_id', 'comedian-v1'))),
        ${id('rcpt')}, ${id('ltx')},
        jsonb_build_object('run_id', ${id('run')}, 'kind', 'run', 'agent_id', 'comedian-v1', 'state', 'completed', 'created_at', at, 'price_micro', 10000,
-         'cost_usd', 0, 'latency_ms', 1)
+         'cost_usd', 0, 'latency_ms', 1,
+         'spend', (select spend_names(state, spender, team, key_id, wallet_id, tags) from ended_runs where id = '${sample.id}'))
      from (${NUMBERED}) numbered`,
   ]
   const numbers = Array.from({ length: total }, (_, number) => number).filter(isWanted)

@@ -2,7 +2,7 @@
 import { type BenchService, startBenchService } from '../support/bench-service.ts'
 import { type LoadGenerator, type LoadRequest, runLoad, startLoadGenerator } from '../support/load.ts'
 import { formatFigure } from '../support/report.ts'
-import { seedRuns } from '../support/seed-runs.ts'
+import { MS_BETWEEN_RUNS, seedRuns } from '../support/seed-runs.ts'
 import { prepareWalletRuns } from '../support/wallet-load.ts'
 import { measureWrites, readBuffers, resetStatements, setStatementTracking } from '../support/writes.ts'
 import type { GrowthFigures, Measurement } from './figure.ts'
@@ -35,7 +35,7 @@ export async function measureGrowth({ few, many }: { few: number; many: number }
       console.log(
         `${formatFigure(isFew ? few : many)} runs after ${Math.round((performance.now() - startedAt) / 1000)} s`,
       )
-      rows.push(await measureBuffers(service, generator, run))
+      rows.push(await measureBuffers(service, generator, run, new Date(Date.now() - (many * MS_BETWEEN_RUNS) / 2)))
     }
     const growth: GrowthFigures[] = Object.keys(rows[0]!).map((name) => ({
       name,
@@ -66,9 +66,9 @@ export async function measureGrowth({ few, many }: { few: number; many: number }
   }
 }
 
-async function measureBuffers(service: BenchService, generator: LoadGenerator, run: LoadRequest) {
+async function measureBuffers(service: BenchService, generator: LoadGenerator, run: LoadRequest, middle: Date) {
   const buffers: Record<string, number> = {}
-  for (const [name, requests] of await listRequests(service, run)) {
+  for (const [name, requests] of await listRequests(service, run, middle)) {
     const send = (count: number) => runLoad(generator, { port: service.port, inFlight: 1, requests, count })
     await send(WARM_UP)
     const windows: number[] = []
@@ -91,8 +91,15 @@ async function measureBuffers(service: BenchService, generator: LoadGenerator, r
   return buffers
 }
 
-/** Each list with its first page and a page from the middle, and things of a run by the ids of several. */
-async function listRequests(service: BenchService, { headers, body }: LoadRequest): Promise<[string, LoadRequest[]][]> {
+/**
+ * Each list with its first page, the page after it, a page of what is older than `middle`, and with filters that nothing or
+ * almost nothing passes; and things of a run by the ids of several.
+ */
+async function listRequests(
+  service: BenchService,
+  { headers, body }: LoadRequest,
+  middle: Date,
+): Promise<[string, LoadRequest[]][]> {
   const requests: [string, LoadRequest[]][] = []
   const addEach = (name: string, paths: string[]) =>
     requests.push([`GET ${name}`, paths.map((path) => ({ method: 'GET', path, headers }))])
@@ -113,6 +120,44 @@ async function listRequests(service: BenchService, { headers, body }: LoadReques
     const cursor = first.body?.next_cursor
     if (cursor) add(`${path}?limit=20&cursor=${encodeURIComponent(cursor)}`, `${path}?limit=20&cursor=…`)
   }
+  for (const path of ['/api/runs', '/api/receipts', '/api/settlements', '/api/audit'])
+    add(`${path}?limit=20&until=${middle.toISOString()}`, `${path}?limit=20&until=…`)
+  const filters: Record<string, string[]> = {
+    '/api/runs': [
+      'spender=nobody',
+      'team=none',
+      'tag=project:none',
+      'agent_id=writer-v1',
+      'min_usdc=5',
+      'action=loop',
+      'mandate_id=none',
+      'progress=waiting',
+      'outcome=blocked',
+    ],
+    '/api/receipts': ['agent_id=writer-v1', 'kind=failure', 'payer=0x0000000000000000000000000000000000000001'],
+    '/api/settlements': ['method=x402', 'state=unknown'],
+    '/api/audit': ['type=run.blocked', 'actor=nobody', 'spender=nobody'],
+    '/api/decisions': ['agent_id=writer-v1'],
+    '/api/loops': ['session_id=none'],
+    '/api/ledger': ['account=assets:none'],
+    '/api/pre-auth': ['agent_id=nobody'],
+    '/api/predictive/alerts': ['severity=critical'],
+  }
+  for (const [path, queries] of Object.entries(filters))
+    for (const query of queries) add(`${path}?limit=20&${query}`)
+  for (const groups of ['day', 'spender', 'tag&tag=project', 'lane,rail', 'day&time_zone=Asia/Kathmandu'])
+    add(`/api/spend?group_by=${groups}`)
+  for (const window of ['24h', '90d']) add(`/api/analytics?window=${window}`)
+  for (const path of [
+    '/api/control-tower/budgets',
+    '/api/control-tower/agents',
+    '/api/control-tower/self-approved',
+    '/api/benchmark',
+    '/api/approvals',
+    '/api/memory',
+    '/api/me/plan',
+  ])
+    add(path)
   // How far the entries of a run are from a snapshot of its balances differs from run to run.
   const { body: receipts } = await service.get('/api/receipts?limit=50', headers)
   const sample: { run_id: string; receipt_id: string }[] = receipts.receipts.filter(

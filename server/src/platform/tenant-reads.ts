@@ -60,6 +60,7 @@ const PUBLIC_TABLES = [
   'retention',
   'routing_snapshots',
   'signing_keys',
+  'spend_hours_begin',
 ]
 
 /** Credentials, stored answers, and tables of the service itself: no read of a tenant needs them. */

@@ -3,8 +3,9 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { type LatencyBucket, type RunSums, readLanes, readLatencies, readSeries } from './analytics.store.ts'
+import { endOfHour } from './hours.ts'
 import type { LaneCosts } from './run-totals.ts'
-import { type NamedSpend, readSpendByName } from './spend.store.ts'
+import { countRunsWithoutSums, type NamedSpend, readSpendByName } from './spend.store.ts'
 import { toSpendSums } from './spend.ts'
 
 const HOUR_MS = 3_600_000
@@ -23,17 +24,24 @@ const BUCKET_GROWTH = 1.1
 
 /** The groups of each list, the largest first; GET /api/spend has all. */
 export const MAX_ANALYTICS_GROUPS = 100
-/** In a window with more runs than this the groups are left to GET /api/spend: they are added up run by run. */
-export const MAX_GROUPED_RUNS = 100_000
+/** With more runs than this that would be added up one by one, the groups are left to GET /api/spend. */
+export const MAX_SINGLE_RUNS = 100_000
 
 export type Analytics = ReturnType<typeof createAnalytics>
 
 export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }) {
+  type Range = { tenantId: string; since: Date; until: Date }
+
+  const readNamedSpend = async (range: Range, isByTag: boolean) => {
+    const isReadable = (await countRunsWithoutSums(deps.db, range, isByTag)) <= MAX_SINGLE_RUNS
+    const limit = MAX_ANALYTICS_GROUPS + 1
+    return { isReadable, groups: isReadable ? await readSpendByName(deps.db, { ...range, limit, isByTag }) : [] }
+  }
+
   /** Everything governed by who spent it, with the figures of GET /api/spend. */
-  const readGroups = async (filter: { tenantId: string; since: Date; until: Date }, runs: bigint) => {
-    const isReadable = runs <= MAX_GROUPED_RUNS
-    const groups = isReadable ? await readSpendByName(deps.db, { ...filter, limit: MAX_ANALYTICS_GROUPS + 1 }) : []
-    const byDimension = Map.groupBy(groups, ({ dimension }) => dimension)
+  const readGroups = async (range: Range) => {
+    const [byName, byTag] = await Promise.all([readNamedSpend(range, false), readNamedSpend(range, true)])
+    const byDimension = Map.groupBy([...byName.groups, ...byTag.groups], ({ dimension }) => dimension)
     const listOf = (dimension: NamedSpend['dimension']) =>
       (byDimension.get(dimension) ?? []).slice(0, MAX_ANALYTICS_GROUPS)
     return {
@@ -41,7 +49,10 @@ export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }
       by_team: listOf('team').map(({ value, ...sums }) => ({ team: value, ...toSpendSums(sums) })),
       by_key: listOf('key').map(({ value, ...sums }) => ({ key: value, ...toSpendSums(sums) })),
       by_tag: listOf('tag').map(({ tag, value, ...sums }) => ({ tag: tag!, value: value!, ...toSpendSums(sums) })),
-      groups_complete: isReadable && [...byDimension.values()].every((list) => list.length <= MAX_ANALYTICS_GROUPS),
+      groups_complete:
+        byName.isReadable &&
+        byTag.isReadable &&
+        [...byDimension.values()].every((list) => list.length <= MAX_ANALYTICS_GROUPS),
     }
   }
 
@@ -52,10 +63,11 @@ export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }
       // Windows begin at a whole hour or day, because totals are stored by the hour.
       const since = floorTo(new Date(until.getTime() - lengthMs), bucket === 'hour' ? HOUR_MS : DAY_MS)
       const filter = { tenantId: caller.tenantId, since, until: new Date(until.getTime() + 1), costs: deps.costs() }
-      const [lanes, series, latencies] = await Promise.all([
+      const [lanes, series, latencies, groups] = await Promise.all([
         readLanes(deps.db, filter),
         readSeries(deps.db, filter, bucket),
         readLatencies(deps.db, filter),
+        readGroups({ tenantId: caller.tenantId, since, until: endOfHour(until) }),
       ])
       const totals = addSums(lanes)
       return {
@@ -72,7 +84,7 @@ export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }
           p99: percentile(latencies, 0.99),
         },
         series: series.map(({ at, ...sums }) => ({ at: at.toISOString(), ...toSumsRecord(sums) })),
-        ...(await readGroups(filter, totals.runs)),
+        ...groups,
       }
     },
   }

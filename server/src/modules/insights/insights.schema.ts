@@ -35,7 +35,7 @@ export const AnalyticsResponse = Type.Object(
     by_tag: Type.Array(Type.Object({ tag: Type.String(), value: Type.String(), ...spendSums })),
     groups_complete: Type.Boolean({
       description:
-        'False when a list has more than 100 groups, or the window more than 100,000 runs and the lists are empty: GET /api/spend has them all.',
+        'False when a list has more than 100 groups, or is empty because more than 100,000 runs would have to be added up one by one: GET /api/spend has them all.',
     }),
   },
   { title: 'AnalyticsResponse' },

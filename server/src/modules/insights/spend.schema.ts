@@ -33,7 +33,7 @@ export const SpendQuery = Type.Object(
       }),
     ),
     from: Time(
-      `A day (UTC) or a time, inclusive; 30 days before \`to\` by default, at most ${MAX_DAYS} days before it.`,
+      `A day (UTC) or a time, inclusive; by default the whole hour 30 days before \`to\`, at most ${MAX_DAYS} days before it.`,
     ),
     to: Time('A day (UTC) or a time, exclusive; now by default.'),
     time_zone: Type.Optional(

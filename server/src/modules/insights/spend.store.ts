@@ -40,21 +40,28 @@ const column = (dimension: SpendDimension, { tag, timeZone }: Pick<SpendFilter, 
   }
 }
 
-/** The id of a run is made with its time; an hour is allowed for clocks that differ. */
-export const entriesOf = ({ tenantId, since, until }: Pick<SpendFilter, 'tenantId' | 'since' | 'until'>) => sql`
-  tenant_spend(${tenantId}, ${since}, ${until}, first_id('run', ${since}::timestamptz - interval '1 hour'), first_id('run', ${until}::timestamptz + interval '1 hour'))`
+type SpendRange = Pick<SpendFilter, 'tenantId' | 'since' | 'until'>
+
+/** What was spent, by sums of hours where there are any. Without `isByTag` sums without tags are taken too; `dayZone` is the zone whose days are told apart. */
+export const spendIn = (
+  { tenantId, since, until }: SpendRange,
+  { isByTag, dayZone }: { isByTag: boolean; dayZone: string | null },
+) => sql`tenant_spend_sums(${tenantId}, ${since}, ${until}, ${isByTag}, ${dayZone})`
+
+const sumColumns = sql`
+  coalesce(sum(entry.amount_micro), 0)::bigint as amount_micro, sum(entry.reported_micro)::bigint as reported_micro, sum(entry.count)::bigint as count,
+  coalesce(sum(entry.notional_micro), 0)::bigint as notional_micro, sum(entry.trades)::bigint as trades`
 
 /**
  * One page of groups, and the sums of all of them. Groups are in the order of their names; those without a name come first.
  */
 export async function readSpend(tx: Tx, filter: SpendFilter): Promise<{ groups: SpendGroup[]; totals: SpendSums }> {
-  const { groupBy, limit, after } = filter
+  const { groupBy, limit, after, timeZone } = filter
+  const dayZone = groupBy.includes('day') && timeZone !== 'UTC' ? timeZone : null
   const keys = sql`array[${sql.join(groupBy.map((dimension) => column(dimension, filter)))}]::text[]`
   const { rows } = await sql<{ totals: SpendSums; group: SpendGroup | null }>`
     with sums as materialized (
-      select ${keys} as keys, coalesce(sum(entry.amount_micro), 0)::bigint as amount_micro, sum(entry.reported_micro)::bigint as reported_micro,
-             count(entry.amount_micro) as count, coalesce(sum(entry.notional_micro), 0)::bigint as notional_micro, count(entry.notional_micro) as trades
-      from ${entriesOf(filter)} entry group by 1
+      select ${keys} as keys, ${sumColumns} from ${spendIn(filter, { isByTag: groupBy.includes('tag'), dayZone })} entry group by 1
     ), placed as (
       select sums.*, array(select coalesce('1' || key, '0') from unnest(sums.keys) with ordinality as named(key, place) order by place) collate "C" as place from sums
     ), page as (
@@ -88,20 +95,18 @@ export type NamedSpend = SpendSums & {
   value: string | null
 }
 
-/** The groups of each dimension in one pass over the entries, the largest first and at most `limit` of each. */
+/** The groups of each dimension, the largest first and at most `limit` of each: those of names, or those of tags. */
 export async function readSpendByName(
   tx: Tx,
-  filter: Pick<SpendFilter, 'tenantId' | 'since' | 'until' | 'limit'>,
+  filter: SpendRange & { limit: number; isByTag: boolean },
 ): Promise<NamedSpend[]> {
+  const names = filter.isByTag
+    ? sql`select 'tag', tag.key, tag.value from jsonb_each_text(coalesce(entry.tags, '{}')) tag`
+    : sql`values ('spender', null, entry.spender), ('team', null, entry.team), ('key', null, entry.key_id)`
   const { rows } = await sql<NamedSpend>`
-    with entry as materialized (select * from ${entriesOf(filter)} entry),
-    named as (
-      select name.dimension, name.tag, name.value, coalesce(sum(entry.amount_micro), 0)::bigint as amount_micro, sum(entry.reported_micro)::bigint as reported_micro,
-             count(entry.amount_micro) as count, coalesce(sum(entry.notional_micro), 0)::bigint as notional_micro, count(entry.notional_micro) as trades
-      from entry cross join lateral (
-        values ('spender', null, entry.spender), ('team', null, entry.team), ('key', null, entry.key_id)
-        union all select 'tag', tag.key, tag.value from jsonb_each_text(coalesce(entry.tags, '{}')) tag
-      ) as name (dimension, tag, value)
+    with named as (
+      select name.dimension, name.tag, name.value, ${sumColumns}
+      from ${spendIn(filter, { isByTag: filter.isByTag, dayZone: null })} entry cross join lateral (${names}) as name (dimension, tag, value)
       group by 1, 2, 3
     ), ranked as (
       select named.*, row_number() over (partition by dimension order by amount_micro desc, notional_micro desc, tag, value) as place from named
@@ -109,6 +114,14 @@ export async function readSpendByName(
     select dimension, tag, value, amount_micro, reported_micro, count, notional_micro, trades from ranked where place <= ${filter.limit} order by dimension, place
   `.execute(tx)
   return rows
+}
+
+/** How many runs of a range have no sums, or none with their tags, and would be added up one by one. */
+export async function countRunsWithoutSums(tx: Tx, range: SpendRange, isByTag: boolean): Promise<bigint> {
+  const { rows } = await sql<{ runs: bigint }>`
+    select spend_runs_singly(${range.tenantId}, ${range.since}, ${range.until}, ${isByTag}) as runs
+  `.execute(tx)
+  return rows[0]!.runs
 }
 
 /** What a tenant has spent since the beginning of an hour. */

@@ -5,6 +5,7 @@ import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { invalid } from '../../platform/problem.ts'
+import { endOfHour, startOfHour } from './hours.ts'
 import { readSpend, type SpendDimension, type SpendSums, spendDimensions } from './spend.store.ts'
 
 export type SpendQuery = {
@@ -32,9 +33,17 @@ export function createSpend(deps: { db: Db; clock: Clock }) {
   return {
     async read(caller: TenantCaller, query: SpendQuery) {
       const groupBy = readDimensions(query)
-      const { since, until } = readRange(query, deps.clock.now())
+      const now = deps.clock.now()
+      const { since, until } = readRange(query, now)
       const limit = query.limit ?? DEFAULT_GROUPS
-      const filter = { tenantId: caller.tenantId, since, until, groupBy, tag: query.tag, timeZone: readTimeZone(query) }
+      const filter = {
+        tenantId: caller.tenantId,
+        since,
+        until: until > now ? endOfHour(until) : until,
+        groupBy,
+        tag: query.tag,
+        timeZone: readTimeZone(query),
+      }
       const after = query.cursor === undefined ? undefined : readCursor(query.cursor, groupBy.length)
       const { groups, totals } = await readSpend(deps.db, { ...filter, limit: limit + 1, after })
       const page = toPage(groups, limit, ({ place }) => Buffer.from(JSON.stringify(place)).toString('base64url'))
@@ -92,7 +101,8 @@ function readDimensions({ group_by = 'day', tag }: SpendQuery): SpendDimension[]
 function readRange({ from, to }: SpendQuery, now: Date): { since: Date; until: Date } {
   // Just after now, so that what was spent in this millisecond is in it.
   const until = to === undefined ? new Date(now.getTime() + 1) : readTime('to', to)
-  const since = from === undefined ? new Date(until.getTime() - DEFAULT_DAYS * DAY_MS) : readTime('from', from)
+  const since =
+    from === undefined ? startOfHour(new Date(until.getTime() - DEFAULT_DAYS * DAY_MS)) : readTime('from', from)
   if (since >= until) throw invalid('querystring/from must be before querystring/to.')
   if (until.getTime() - since.getTime() > MAX_DAYS * DAY_MS)
     throw invalid(`querystring/from and to are more than ${MAX_DAYS} days apart.`)

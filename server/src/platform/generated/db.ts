@@ -314,6 +314,12 @@ export type ChainTransactions = {
   receipt: unknown
 }
 
+export type CoarseHours = {
+  tenant_id: string
+  hour: Date
+  has_names: boolean
+}
+
 export type Decisions = {
   id: string
   tenant_id: string
@@ -1336,6 +1342,25 @@ export type SpendHistory = {
   updated_at: Date
 }
 
+export type SpendHours = {
+  tenant_id: string
+  hour: Date
+  digest: Buffer
+  spender: string
+  team: string | null
+  lane: string
+  key_id: string | null
+  rail: string
+  tags: unknown
+  amount_micro: bigint
+  runs: bigint
+}
+
+export type SpendHoursBegin = {
+  hour: Date
+  is_only: Generated<boolean>
+}
+
 export type Tenants = {
   id: string
   org_name: string
@@ -1451,6 +1476,7 @@ export type DB = {
   chain_head: ChainHead
   chain_permits: ChainPermits
   chain_transactions: ChainTransactions
+  coarse_hours: CoarseHours
   decisions: Decisions
   embedded_chain_owner: EmbeddedChainOwner
   encryption_canary: EncryptionCanary
@@ -1526,6 +1552,8 @@ export type DB = {
   signing_keys: SigningKeys
   spend_entries: SpendEntries
   spend_history: SpendHistory
+  spend_hours: SpendHours
+  spend_hours_begin: SpendHoursBegin
   tenants: Tenants
   unanswered_payments: UnansweredPayments
   waiting_deliveries: WaitingDeliveries

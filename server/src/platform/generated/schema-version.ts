@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
-export const SCHEMA_VERSION = 32
-export const SCHEMA_SHA256 = 'e62936b02bea08e79954c0d3130e1833aa3994c623a1fc455437c7e239cb89b3'
+export const SCHEMA_VERSION = 33
+export const SCHEMA_SHA256 = '27e65f4ff9ef1641606ec408a9f09f6297386c15761b8279207e7aefa09f4d4e'
