@@ -10,7 +10,7 @@
 import { publish } from './support/publish.ts'
 import { describeMachine, formatFigure, formatTable } from './support/report.ts'
 import { measureBudget } from './targets/budget.ts'
-import { type Figure, isMet, type Measurement } from './targets/figure.ts'
+import { type Figure, growthOf, isMet, type Measurement } from './targets/figure.ts'
 import { measureGrowth } from './targets/growth.ts'
 import { measureMemory } from './targets/memory.ts'
 import { measurePgbench } from './targets/pgbench.ts'
@@ -91,10 +91,7 @@ function printMeasurement({ figures, costs = [], writes = [], growth = [], skipp
     console.log(
       formatTable([
         ['buffers', 'few runs', 'many runs', 'ratio'],
-        ...growth.map(({ name, few, many }) => [
-          name,
-          ...[few, many, Math.max(many, 1) / Math.max(few, 1)].map(formatFigure),
-        ]),
+        ...growth.map((row) => [row.name, ...[row.few, row.many, growthOf(row)].map(formatFigure)]),
       ]),
     )
   }

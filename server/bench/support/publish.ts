@@ -2,14 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  type Figure,
-  type GrowthFigures,
-  isMet,
-  type Measurement,
-  type NamedCost,
-  type WriteFigures,
-} from '../targets/figure.ts'
+import { type Figure, growthOf, isMet, type Measurement, type NamedCost, type WriteFigures } from '../targets/figure.ts'
 import { REPOSITORY } from './bench-service.ts'
 import { plotBars, plotLines } from './plot.ts'
 import { describeMachine, formatFigure } from './report.ts'
@@ -75,8 +68,6 @@ function drawPlots(parts: PublishedPart[]): Record<string, string> {
     }),
   }
 }
-
-const growthOf = ({ few, many }: GrowthFigures) => Math.max(many, 1) / Math.max(few, 1)
 
 const plotCpu = (costs: NamedCost[]) =>
   plotBars(

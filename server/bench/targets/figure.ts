@@ -31,6 +31,12 @@ export type WriteFigures = {
 /** Buffers that one request touches with few and with many runs in the database. */
 export type GrowthFigures = { name: string; few: number; many: number }
 
+/** An index that is one level deeper costs one buffer more, which says nothing of a list that touches two. */
+const FEWEST_COMPARED = 10
+
+export const growthOf = ({ few, many }: GrowthFigures) =>
+  Math.max(many, FEWEST_COMPARED) / Math.max(few, FEWEST_COMPARED)
+
 /** What one file of this folder measured. */
 export type Measurement = {
   figures: Figure[]

@@ -16,6 +16,10 @@ export const cursorParameter = (prefix: string, description = 'next_cursor of th
 /** The paging fields of a list response. */
 export const pageFields = { has_more: Type.Boolean(), next_cursor: Type.Union([Type.String(), Type.Null()]) }
 
+/** For lists that look at a bounded number of rows for filters without an index. */
+export const PAGE_MAY_BE_SHORT =
+  'Whether there may be more. With filters that few rows pass, a page may have fewer rows than `limit`, or none: it looks at 10,000 rows at most, and the page after it goes on behind them.'
+
 type Page<Row> = { rows: Row[]; has_more: boolean; next_cursor: string | null }
 
 /** Cuts a page out of rows that were read with `limit + 1`: the extra row only shows that another page follows. */

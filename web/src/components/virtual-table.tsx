@@ -38,7 +38,7 @@ export function VirtualTable<Row>({
   const items = virtualizer.getVirtualItems()
   const lastIndex = items.at(-1)?.index ?? 0
   useEffect(() => {
-    if (rows.length > 0 && lastIndex >= rows.length - OVERSCAN) onEndNear()
+    if (lastIndex >= rows.length - OVERSCAN) onEndNear()
   }, [lastIndex, rows.length, onEndNear])
   if (rows.length === 0) return <p className="muted empty">{empty}</p>
   const above = (items[0]?.start ?? scrollMargin) - scrollMargin

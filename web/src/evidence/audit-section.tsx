@@ -63,7 +63,13 @@ export function AuditSection({ route }: SectionProps) {
                 columns={createColumns(route.query)}
                 rows={events}
                 rowKey={({ id }) => id}
-                empty={isFiltered ? 'No event matches this filter.' : 'Nothing was recorded yet.'}
+                empty={
+                  audit.hasNextPage
+                    ? 'None of the newest events matches this filter.'
+                    : isFiltered
+                      ? 'No event matches this filter.'
+                      : 'Nothing was recorded yet.'
+                }
               />
               {audit.hasNextPage && (
                 <button

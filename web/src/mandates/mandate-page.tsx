@@ -167,13 +167,17 @@ function UsesCard({ id }: { id: string }) {
   return (
     <Card title="What used it" note={<a href={routeHref(['account', 'runs'], { mandate: id })}>All of them</a>}>
       <QueryResult query={runs}>
-        {({ runs: list }) => (
+        {({ runs: list, has_more }) => (
           <Table
             label="What used the mandate"
             columns={useColumns}
             rows={list}
             rowKey={({ run_id }) => run_id}
-            empty="Nothing has used it yet."
+            empty={
+              has_more
+                ? 'None of the newest runs has used it; “All of them” looks at older ones too.'
+                : 'Nothing has used it yet.'
+            }
           />
         )}
       </QueryResult>

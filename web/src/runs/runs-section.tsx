@@ -99,7 +99,7 @@ function RunList({ query }: { query: URLSearchParams }) {
                 columns={columns.filter(({ name }) => shownColumns.includes(name))}
                 rows={rows}
                 rowKey={({ run_id }) => run_id}
-                empty={isFiltered ? 'No run fits these filters.' : <NoRuns />}
+                empty={hasMore ? 'Looking at older runs …' : isFiltered ? 'No run fits these filters.' : <NoRuns />}
                 onEndNear={readOn}
               />
               {rows.length > 0 && (

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { PAGE_MAY_BE_SHORT } from '../../platform/paging.ts'
 
 const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 
@@ -76,7 +77,7 @@ export const AuditResponse = Type.Object(
       ],
       { description: 'The head of the chain; null before the first event' },
     ),
-    has_more: Type.Boolean(),
+    has_more: Type.Boolean({ description: PAGE_MAY_BE_SHORT }),
     next_cursor: nullableText('Cursor of the next page'),
   },
   { title: 'AuditResponse' },

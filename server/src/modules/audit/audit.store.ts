@@ -142,14 +142,33 @@ export type AuditFilter = {
 /** The types that the index by type leaves out; see the migration. */
 const FREQUENT_TYPES = ['run.admitted', 'run.completed']
 
-/** Newest first, by the place in the chain; only events before `beforeSeq`. */
+/** A page with filters that have no index looks at so many events at most; the page after it goes on behind them. */
+const MAX_EXAMINED = 10_000
+
+/**
+ * Newest first, by the place in the chain; only events before `beforeSeq`. `examinedTo` is the last event that was looked
+ * at, when there may be more behind it.
+ */
 export async function listEvents(
   tx: Tx,
   tenantId: string,
   { type, actor, subject, spender, team, since, until }: AuditFilter,
   { limit, beforeSeq }: { limit: number; beforeSeq?: bigint },
-): Promise<LinkedRow[]> {
+  maxExamined = MAX_EXAMINED,
+): Promise<{ rows: LinkedRow[]; examinedTo?: string }> {
+  const hasIndex = subject !== undefined || (type !== undefined && !FREQUENT_TYPES.includes(type))
+  const isFiltered = [type, actor, spender, team].some((filter) => filter !== undefined)
+  const isExamined = isFiltered && !hasIndex
   let query = linkedEvents(tx, tenantId)
+  let examinedFrom: bigint | undefined
+  if (isExamined || since !== undefined || until !== undefined) {
+    const range = await readRange(tx, tenantId, since, until)
+    if (!range) return { rows: [] }
+    const last = beforeSeq !== undefined && beforeSeq <= range.last_seq ? beforeSeq - 1n : range.last_seq
+    const first = last - BigInt(maxExamined) + 1n
+    if (isExamined && first > range.first_seq) examinedFrom = first
+    query = query.where('seq', '>=', examinedFrom ?? range.first_seq).where('seq', '<=', last)
+  } else if (beforeSeq !== undefined) query = query.where('seq', '<', beforeSeq)
   if (type !== undefined) query = query.where('type', '=', type)
   if (type !== undefined && !FREQUENT_TYPES.includes(type))
     query = query.where(sql<boolean>`type not in ('run.admitted', 'run.completed')`)
@@ -159,13 +178,19 @@ export async function listEvents(
   if (team !== undefined) query = query.where(sql<boolean>`data->>'team' = ${team}`)
   if (since !== undefined) query = query.where('occurred_at', '>=', new Date(since))
   if (until !== undefined) query = query.where('occurred_at', '<', new Date(until))
-  if (since !== undefined || until !== undefined) {
-    const range = await readRange(tx, tenantId, since, until)
-    if (!range) return []
-    query = query.where('seq', '>=', range.first_seq).where('seq', '<=', range.last_seq)
-  }
-  if (beforeSeq !== undefined) query = query.where('seq', '<', beforeSeq)
-  return query.orderBy('seq', 'desc').limit(limit).execute()
+  const rows = await query.orderBy('seq', 'desc').limit(limit).execute()
+  if (rows.length === limit || examinedFrom === undefined) return { rows }
+  return { rows, examinedTo: await findId(tx, tenantId, examinedFrom) }
+}
+
+async function findId(tx: Tx, tenantId: string, seq: bigint): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom('audit_events')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('seq', '=', seq)
+    .executeTakeFirst()
+  return row?.id
 }
 
 async function readRange(tx: Tx, tenantId: string, since?: string, until?: string) {

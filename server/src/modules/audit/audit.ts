@@ -114,9 +114,11 @@ export function createAudit({ db, clock, ids, keys, commitHeads, getReceipt, com
     async list(tenantId: string, filter: AuditFilter, page: { limit: number; cursor?: string }) {
       const beforeSeq = page.cursor === undefined ? undefined : await findSeq(db, tenantId, page.cursor)
       if (page.cursor !== undefined && beforeSeq === undefined) throw invalid('The cursor is not the id of an event.')
-      const rows = await listEvents(db, tenantId, filter, { limit: page.limit + 1, beforeSeq })
-      const { rows: events, ...paging } = toPage(rows, page.limit)
-      return { events: events.map(toAuditEvent), checkpoint: await readCheckpoint(tenantId), ...paging }
+      const { rows, examinedTo } = await listEvents(db, tenantId, filter, { limit: page.limit + 1, beforeSeq })
+      const { rows: events, next_cursor: nextPage } = toPage(rows, page.limit)
+      const next_cursor = nextPage ?? examinedTo ?? null
+      const checkpoint = await readCheckpoint(tenantId)
+      return { events: events.map(toAuditEvent), checkpoint, has_more: next_cursor !== null, next_cursor }
     },
 
     /** The whole chain, one event per line, read page by page. */

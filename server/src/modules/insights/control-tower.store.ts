@@ -38,7 +38,10 @@ export async function readPendingWork(tx: Tx, tenantId: string): Promise<Pending
   return rows[0]!
 }
 
-/** Whether anything of this tenant names the agent or spender. For a name that nothing uses it reads all of its rows. */
+/** How many of the newest runs, payments and trades are looked at for names. */
+const NEWEST_ROWS = 2_000
+
+/** Whether anything of this tenant names the agent or spender, as far as its newest runs and the sums of all others tell. */
 export async function isAgentNamed(tx: Tx, tenantId: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ named: boolean }>`
     select exists (select from run_hours where tenant_id = ${tenantId} and agent_id = ${name})
@@ -47,7 +50,9 @@ export async function isAgentNamed(tx: Tx, tenantId: string, name: string): Prom
       or exists (select from preauths where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
       or exists (select from rh_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
       or exists (select from open_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
-      or exists (select from ended_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender)) as named
+      or exists (select from spend_hours where tenant_id = ${tenantId} and spender = ${name})
+      or exists (select from (select agent_id, spender from ended_runs where tenant_id = ${tenantId} order by id desc limit ${NEWEST_ROWS}) newest
+                 where ${name} in (agent_id, spender)) as named
   `.execute(tx)
   return rows[0]!.named
 }
@@ -87,9 +92,6 @@ export async function listSelfApproved(tx: Tx, tenantId: string, since: Date, li
 }
 
 export type SeenName = { name: string; kind: 'agent' | 'spender'; last_seen_at: Date | null }
-
-/** How many of the newest runs, payments and trades are looked at for names. */
-const NEWEST_ROWS = 2_000
 
 /** The agents and spenders that the newest activity, keys and mandates of a tenant name, those seen last first. */
 export async function listSeenNames(tx: Tx, tenantId: string, limit: number): Promise<SeenName[]> {

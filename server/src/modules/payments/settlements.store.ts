@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Tx, WithNotNull } from '../../platform/db.ts'
 import type { Settlements } from '../../platform/generated/db.ts'
+import { endIdUntil, firstIdSince } from '../../platform/id-range.ts'
 import type { PaymentNonce } from './x402.ts'
 
 export type SettlementRow = WithNotNull<
@@ -68,11 +69,10 @@ export async function listSettlements(
   query: { limit: number; cursor?: string; state?: string; method?: string; since?: string; until?: string },
 ): Promise<SettlementWithPayout[]> {
   const { cursor = null, state = null, method = null, since = null, until = null } = query
-  // Ids are made with their time; an hour is allowed for clocks that differ.
   const { rows } = await sql<SettlementWithPayout>`
     select settlement.*, payout.id as payout_id, payout.state as payout_state, payout.transaction as payout_transaction
     from tenant_settlements(${tenantId}, ${cursor}, ${state}, ${query.limit}, ${method}, ${since}, ${until},
-      first_id('stl', ${since}::timestamptz - interval '1 hour'), first_id('stl', ${until}::timestamptz + interval '1 hour')) settlement
+      ${firstIdSince('stl', since)}, ${endIdUntil('stl', until)}) settlement
     left join payouts payout on payout.settlement_id = settlement.id
     order by settlement.id desc`.execute(tx)
   return rows

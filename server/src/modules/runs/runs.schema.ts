@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { AuditLinkSchema } from '../../platform/audit-link.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { cursorParameter } from '../../platform/paging.ts'
+import { cursorParameter, PAGE_MAY_BE_SHORT } from '../../platform/paging.ts'
 import { nullable, oneOf } from '../../platform/schema.ts'
 import { mandateField, payerFields } from '../governance/payer.schema.ts'
 import { CountersOpening } from '../receipts/receipts.schema.ts'
@@ -523,7 +523,7 @@ const RunItem = {
 export const RunsResponse = Type.Object(
   {
     runs: Type.Array(Type.Object(RunItem, { title: 'RunSummary' })),
-    has_more: Type.Boolean(),
+    has_more: Type.Boolean({ description: PAGE_MAY_BE_SHORT }),
     next_after: nullable(Type.String()),
   },
   { title: 'RunsResponse' },

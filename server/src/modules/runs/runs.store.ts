@@ -1,10 +1,10 @@
-import type { Selectable } from 'kysely'
-import { sql } from 'kysely'
+import { type Expression, expressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type pg from 'pg'
 import { createSteps } from '../../platform/batch.ts'
 import type { Db, Tx, WithNotNull } from '../../platform/db.ts'
-import type { OpenRuns, Runs, SettlementRecords } from '../../platform/generated/db.ts'
+import type { DB, OpenRuns, Runs, SettlementRecords } from '../../platform/generated/db.ts'
 import { groupReads } from '../../platform/group-reads.ts'
+import { endIdUntil, firstIdSince } from '../../platform/id-range.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
 import { findRunsOfNonces, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
@@ -352,31 +352,52 @@ const isUnderMandate = (mandateId: string) => sql<boolean>`(
   exists (select from runs where runs.id = run_history.id and runs.tenant_id = run_history.tenant_id and runs.terms#>>'{ruling,mandate_id}' = ${mandateId})
   or exists (select from preauths where preauths.run_id = run_history.id and preauths.tenant_id = run_history.tenant_id and preauths.mandate_id = ${mandateId}))`
 
-export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
-  let select = tx.selectFrom('run_history').selectAll().where('tenant_id', '=', tenantId)
-  if (query.after !== undefined) select = select.where('id', '<', query.after)
-  if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
-  if (query.action !== undefined) select = select.where('action', '=', query.action)
-  if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
-  if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))
-  if (query.until !== undefined) select = select.where('created_at', '<=', new Date(query.until))
-  if (query.spender !== undefined) select = select.where('spender', '=', query.spender)
-  if (query.team !== undefined) select = select.where('team', '=', query.team)
-  if (query.tag !== undefined) select = select.where(hasTag(query.tag))
-  if (query.min_usdc !== undefined) select = select.where('price_micro', '>=', roundMicro(query.min_usdc, Math.ceil))
-  if (query.max_usdc !== undefined) select = select.where('price_micro', '<=', roundMicro(query.max_usdc, Math.floor))
-  if (query.mandate_id !== undefined) select = select.where(isUnderMandate(query.mandate_id))
+/** A page with filters that have no index looks at so many rows at most; the page after it goes on behind them. */
+const MAX_EXAMINED = 10_000
+
+/** Up to `limit + 1` rows. `examinedTo` is the last row that was looked at, when there may be more behind it. */
+export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery, maxExamined = MAX_EXAMINED) {
+  const { since, until, outcome, progress } = query
+  let listed = tx.selectFrom('run_history').where('tenant_id', '=', tenantId).orderBy('id', 'desc')
+  if (query.after !== undefined) listed = listed.where('id', '<', query.after)
+  if (since !== undefined) listed = listed.where('id', '>=', firstIdSince('run', since))
+  if (until !== undefined) listed = listed.where('id', '<', endIdUntil('run', until))
+  if (outcome !== undefined && outcome !== 'completed') listed = listed.where('outcome', '=', outcome)
+  const outcomes = progress && outcomesOf[progress]
+  if (outcomes) listed = listed.where('outcome', 'in', outcomes)
+
+  const filters: Expression<SqlBool>[] = []
+  const eb = expressionBuilder<Pick<DB, 'run_history'>, 'run_history'>()
+  if (since !== undefined) filters.push(eb('created_at', '>=', new Date(since)))
+  if (until !== undefined) filters.push(eb('created_at', '<=', new Date(until)))
+  if (outcome === 'completed') filters.push(eb('outcome', '=', outcome))
+  if (query.action !== undefined) filters.push(eb('action', '=', query.action))
+  if (query.agent_id !== undefined) filters.push(eb('agent_id', '=', query.agent_id))
+  if (query.spender !== undefined) filters.push(eb('spender', '=', query.spender))
+  if (query.team !== undefined) filters.push(eb('team', '=', query.team))
+  if (query.tag !== undefined) filters.push(hasTag(query.tag))
+  if (query.min_usdc !== undefined) filters.push(eb('price_micro', '>=', roundMicro(query.min_usdc, Math.ceil)))
+  if (query.max_usdc !== undefined) filters.push(eb('price_micro', '<=', roundMicro(query.max_usdc, Math.floor)))
+  if (query.mandate_id !== undefined) filters.push(isUnderMandate(query.mandate_id))
   // As the runs of `spend_entries`.
-  if (query.spent) select = select.where('outcome', '=', 'completed').where('kind', 'in', ['run', 'loop'])
-  if (query.progress !== undefined) {
-    select = select.where('progress', '=', query.progress)
-    const outcomes = outcomesOf[query.progress]
-    if (outcomes) select = select.where('outcome', 'in', outcomes)
-  }
-  return select
+  if (query.spent) filters.push(eb('outcome', '=', 'completed'), eb('kind', 'in', ['run', 'loop']))
+  if (progress !== undefined) filters.push(eb('progress', '=', progress))
+
+  const isFiltered = filters.length > 0
+  const rows = await tx
+    .selectFrom((isFiltered ? listed.limit(maxExamined) : listed).selectAll().as('run_history'))
+    .selectAll()
+    .where((every) => every.and(filters))
     .orderBy('id', 'desc')
     .limit(query.limit + 1)
     .execute()
+  if (!isFiltered || rows.length > query.limit) return { rows }
+  const last = await listed
+    .select('id')
+    .offset(maxExamined - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return { rows, examinedTo: last?.id ?? undefined }
 }
 
 /** A guest's asynchronous run. Any other run of a guest is found by its payment alone. */

@@ -57,9 +57,10 @@ export function createRuns({ db, findAudit, runToken }: RunsDeps) {
 
     async list(tenant: TenantCaller, query: Omit<RunsQuery, 'limit'> & { limit?: number }) {
       const limit = query.limit ?? 20
-      const rows = await listRuns(db, tenant.tenantId, { ...query, limit })
-      const { rows: runs, has_more, next_cursor } = toPage(rows, limit, (row) => row.id!)
-      return { runs: runs.map(toTenantRunItem), has_more, next_after: next_cursor }
+      const { rows, examinedTo } = await listRuns(db, tenant.tenantId, { ...query, limit })
+      const { rows: runs, next_cursor } = toPage(rows, limit, (row) => row.id!)
+      const next_after = next_cursor ?? examinedTo ?? null
+      return { runs: runs.map(toTenantRunItem), has_more: next_after !== null, next_after }
     },
 
     /** With the stored response, for a client that lost it: the same JSON that the same payment would return. */
