@@ -20,12 +20,6 @@ create or replace function sum_latencies(ended jsonb) returns table (tenant_id t
   group by 1, 2, 3
 $$;
 
--- Who has spent it and how, of a run that was charged, as `spend_entries` says; null of any other.
-create or replace function spend_names(final_state text, spender text, team text, key_id text, wallet_id text, tags jsonb) returns jsonb language sql immutable as $$
-  select case when final_state = 'completed' then jsonb_strip_nulls(jsonb_build_object(
-    'spender', coalesce(spender, 'key:' || key_id, 'unknown'), 'team', team, 'key_id', key_id, 'rail', case when wallet_id is null then 'x402' else 'wallet' end, 'tags', tags)) end
-$$;
-
 -- The runs and loops of `spend_entries` among ended runs. ended: [{tenant_id, kind, agent_id, state, created_at, price_micro, spend}]
 create or replace function spend_of_runs(ended jsonb)
 returns table (tenant_id text, hour timestamptz, spender text, team text, lane text, key_id text, rail text, tags jsonb, amount_micro bigint) language sql stable as $$

@@ -329,6 +329,12 @@ create or replace function ended_figures(item jsonb, kind text, agent_id text, f
   select jsonb_build_object('kind', kind, 'agent_id', agent_id, 'state', final_state, 'created_at', created_at, 'price_micro', price_micro, 'cost_usd', item->'cost_usd', 'latency_ms', item->'latency_ms')
 $$;
 
+-- Who has spent it and how, of a run that was charged, as `spend_entries` says; null of any other.
+create or replace function spend_names(final_state text, spender text, team text, key_id text, wallet_id text, tags jsonb) returns jsonb language sql immutable as $$
+  select case when final_state = 'completed' then jsonb_strip_nulls(jsonb_build_object(
+    'spender', coalesce(spender, 'key:' || key_id, 'unknown'), 'team', team, 'key_id', key_id, 'rail', case when wallet_id is null then 'x402' else 'wallet' end, 'tags', tags)) end
+$$;
+
 -- The receipts of ended runs, and one row of the journal for each run: the sequencer writes events, audit, balances, sums and the
 -- place in the log from it. Events are left out when nobody has subscribed, and nothing is recorded for a guest but receipt and sums.
 create or replace function write_journal(ended ended_run[], items jsonb[], final_state text) returns void language sql as $$

@@ -3584,7 +3584,7 @@ export interface components {
                 /** @description The receipt of kind audit_head that states it, with its place in the log */
                 receipt: unknown;
             } | null;
-            /** @description Whether there may be more. With filters that few rows pass, a page may have fewer rows than `limit`, or none: it looks at 10,000 rows at most, and the page after it goes on behind them. */
+            /** @description Whether there may be more. With filters that few rows pass, a page may have fewer rows than `limit`, or none: it looks at 5,000 rows at most, and the page after it goes on behind them. */
             has_more: boolean;
             /** @description Cursor of the next page */
             next_cursor: string | null;
@@ -6325,7 +6325,7 @@ export interface components {
         };
         RunsResponse: {
             runs: components["schemas"]["RunSummary"][];
-            /** @description Whether there may be more. With filters that few rows pass, a page may have fewer rows than `limit`, or none: it looks at 10,000 rows at most, and the page after it goes on behind them. */
+            /** @description Whether there may be more. With filters that few rows pass, a page may have fewer rows than `limit`, or none: it looks at 5,000 rows at most, and the page after it goes on behind them. */
             has_more: boolean;
             next_after: string | null;
         };

@@ -16,9 +16,9 @@ export const cursorParameter = (prefix: string, description = 'next_cursor of th
 /** The paging fields of a list response. */
 export const pageFields = { has_more: Type.Boolean(), next_cursor: Type.Union([Type.String(), Type.Null()]) }
 
-/** For lists that look at a bounded number of rows for filters without an index. */
-export const PAGE_MAY_BE_SHORT =
-  'Whether there may be more. With filters that few rows pass, a page may have fewer rows than `limit`, or none: it looks at 10,000 rows at most, and the page after it goes on behind them.'
+/** A page with filters that have no index looks at so many rows at most; the page after it goes on behind them. */
+export const MAX_EXAMINED = 5_000
+export const PAGE_MAY_BE_SHORT = `Whether there may be more. With filters that few rows pass, a page may have fewer rows than \`limit\`, or none: it looks at ${MAX_EXAMINED.toLocaleString('en')} rows at most, and the page after it goes on behind them.`
 
 type Page<Row> = { rows: Row[]; has_more: boolean; next_cursor: string | null }
 

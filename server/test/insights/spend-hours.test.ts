@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MAX_SINGLE_RUNS } from '../../src/modules/insights/analytics.ts'
+import { migrate } from '../../src/platform/migrate.ts'
+import { createTestDatabase, migrateUntil } from '../database.ts'
 import { openWorld, richTenant, run, type Tenant, type World } from '../governance/world.ts'
 
 /** Sums of what was spent, by the hour, against the same entries one by one (docs/decisions/0052-spend-by-the-hour.md). */
@@ -278,4 +280,49 @@ test('runs that would be added up one by one are counted, and past the limit ana
   expect(await get(tenant, '/api/analytics')).toMatchObject({ groups_complete: false, by_spender: [], by_tag: [] })
   expect((await get(tenant, '/api/spend?group_by=tag&tag=order')).groups).toMatchObject([{ tag: '1', amount: '10000' }])
   await query('delete from coarse_hours where tenant_id = $1', [tenant.tenantId])
+})
+
+test('runs from before the sums are added up one by one after an upgrade, and each later one is counted once', async () => {
+  const scratch = await createTestDatabase({ empty: true })
+  const database = scratch.open(2)
+  try {
+    await migrateUntil(database, '0147')
+    const ask = async <Row extends object>(text: string) => (await database.pool.query<Row>(text)).rows
+    const insertRun = (n: number, at: string) =>
+      ask(`insert into ended_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, spender)
+        select 'run_' || left(hex, 8) || '-' || right(hex, 4) || '-${n}', 'run', 'ten_1', 'writer-v1', 's', 'loop_${n}', 'run', 'completed', 'completed', 'h', '{}', '{}', 1000, ${at}, ${at}, 'ann'
+        from lpad(to_hex((extract(epoch from ${at}) * 1000)::bigint), 12, '0') as hex`)
+    const end = (at: string, spend: string) =>
+      ask(
+        `insert into journal (tenant_id, at, ended) select 'ten_1', now(), jsonb_build_object('kind', 'run', 'agent_id', 'writer-v1', 'state', 'completed', 'created_at', ${at}, 'price_micro', 1000 ${spend})`,
+      )
+    const fold = () =>
+      ask(`with taken as (delete from journal where ended is not null returning ended || '{"tenant_id": "ten_1"}' as ended)
+        select fold_runs(jsonb_agg(ended), '{}') from taken`)
+    await ask(
+      `insert into tenants (id, org_name, email, created_at, updated_at) values ('ten_1', 'Tenant', 't@example.com', now(), now())`,
+    )
+    // One that was folded by the release before, one whose end still waits in the journal.
+    await insertRun(1, `now() - interval '3 hours'`)
+    await insertRun(2, 'now()')
+    await end('now()', '')
+    await migrate(database)
+    // Ended by a function of the release before while the migration ran.
+    await insertRun(3, 'now()')
+    await end('now()', '')
+    await insertRun(4, `now() + interval '4 hours'`)
+    await end(`now() + interval '4 hours'`, `, 'spend', '{"spender": "ann", "rail": "wallet"}'::jsonb`)
+    for (const isFolded of [false, true]) {
+      if (isFolded) await fold()
+      const sums = await ask<{ spender: string; amount: string; count: number }>(
+        `select spender, sum(amount_micro)::text as amount, sum(count)::int as count
+         from tenant_spend_sums('ten_1', now() - interval '1 day', date_trunc('hour', now()) + interval '1 day', false, null) group by 1`,
+      )
+      expect(sums).toEqual([{ spender: 'ann', amount: '4000', count: 4 }])
+    }
+    expect(await ask('select runs from spend_hours')).toEqual([{ runs: 1n }])
+  } finally {
+    await database.close()
+    await scratch.drop()
+  }
 })

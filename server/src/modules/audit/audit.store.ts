@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import { stringifyWithBigints } from '../../platform/json.ts'
+import { MAX_EXAMINED } from '../../platform/paging.ts'
 
 /** An event with its place in the chain of its tenant. */
 export type LinkedRow = {
@@ -141,9 +142,6 @@ export type AuditFilter = {
 
 /** The types that the index by type leaves out; see the migration. */
 const FREQUENT_TYPES = ['run.admitted', 'run.completed']
-
-/** A page with filters that have no index looks at so many events at most; the page after it goes on behind them. */
-const MAX_EXAMINED = 10_000
 
 /**
  * Newest first, by the place in the chain; only events before `beforeSeq`. `examinedTo` is the last event that was looked

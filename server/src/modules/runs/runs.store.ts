@@ -6,6 +6,7 @@ import type { DB, OpenRuns, Runs, SettlementRecords } from '../../platform/gener
 import { groupReads } from '../../platform/group-reads.ts'
 import { endIdUntil, firstIdSince } from '../../platform/id-range.ts'
 import type { Metrics } from '../../platform/metrics.ts'
+import { MAX_EXAMINED } from '../../platform/paging.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
 import { findRunsOfNonces, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
 import type { PaymentNonce } from '../payments/x402.ts'
@@ -352,11 +353,16 @@ const isUnderMandate = (mandateId: string) => sql<boolean>`(
   exists (select from runs where runs.id = run_history.id and runs.tenant_id = run_history.tenant_id and runs.terms#>>'{ruling,mandate_id}' = ${mandateId})
   or exists (select from preauths where preauths.run_id = run_history.id and preauths.tenant_id = run_history.tenant_id and preauths.mandate_id = ${mandateId}))`
 
-/** A page with filters that have no index looks at so many rows at most; the page after it goes on behind them. */
-const MAX_EXAMINED = 10_000
+/** A mandate is in the terms of a run, which are looked up for each. */
+const MAX_EXAMINED_TERMS = 1_000
 
 /** Up to `limit + 1` rows. `examinedTo` is the last row that was looked at, when there may be more behind it. */
-export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery, maxExamined = MAX_EXAMINED) {
+export async function listRuns(
+  tx: Tx,
+  tenantId: string,
+  query: RunsQuery,
+  maxExamined = query.mandate_id === undefined ? MAX_EXAMINED : MAX_EXAMINED_TERMS,
+) {
   const { since, until, outcome, progress } = query
   let listed = tx.selectFrom('run_history').where('tenant_id', '=', tenantId).orderBy('id', 'desc')
   if (query.after !== undefined) listed = listed.where('id', '<', query.after)
@@ -383,15 +389,21 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery, maxEx
   if (query.spent) filters.push(eb('outcome', '=', 'completed'), eb('kind', 'in', ['run', 'loop']))
   if (progress !== undefined) filters.push(eb('progress', '=', progress))
 
-  const isFiltered = filters.length > 0
+  if (filters.length === 0)
+    return {
+      rows: await listed
+        .selectAll()
+        .limit(query.limit + 1)
+        .execute(),
+    }
   const rows = await tx
-    .selectFrom((isFiltered ? listed.limit(maxExamined) : listed).selectAll().as('run_history'))
+    .selectFrom(listed.selectAll().limit(maxExamined).as('run_history'))
     .selectAll()
     .where((every) => every.and(filters))
     .orderBy('id', 'desc')
     .limit(query.limit + 1)
     .execute()
-  if (!isFiltered || rows.length > query.limit) return { rows }
+  if (rows.length > query.limit) return { rows }
   const last = await listed
     .select('id')
     .offset(maxExamined - 1)

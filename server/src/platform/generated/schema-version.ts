@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
 export const SCHEMA_VERSION = 33
-export const SCHEMA_SHA256 = '27e65f4ff9ef1641606ec408a9f09f6297386c15761b8279207e7aefa09f4d4e'
+export const SCHEMA_SHA256 = 'c8762ab6c44668f42dba9875e4b62ec7ae20686684f1d60fde1d1cbe743479b0'
