@@ -100,10 +100,10 @@ begin
   raise exception using errcode = 'CS' || status, message = reason, detail = detail::text;
 end $$;
 
--- The lowest id of a time: ids are a prefix and a UUIDv7, which begins with the milliseconds.
+-- The lowest id of a time: ids are a prefix and a UUIDv7, which begins with the milliseconds, 48 bits of them since 1970.
 create or replace function first_id(prefix text, at timestamptz) returns text language sql immutable as $$
   select prefix || '_' || left(time.hex, 8) || '-' || right(time.hex, 4)
-  from (select lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') as hex) time
+  from (select lpad(to_hex(floor(least(greatest(extract(epoch from at) * 1000, 0), 281474976710655))::bigint), 12, '0') as hex) time
 $$;
 
 -- Makes the monthly partitions of a table that is partitioned by id, from this month to `ahead` months later. What they do

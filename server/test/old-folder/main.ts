@@ -219,6 +219,16 @@ async function goOn(to: Service, { tenant, busy, keyed, paid, preauths, escrows,
     expect(body.ok === true, `a receipt is not verified: ${JSON.stringify(body).slice(0, 300)}`)
   }
   await drain()
+  // Runs from before the upgrade are added up one by one, until the sums by the hour begin.
+  for (const { headers, tenantId } of [busy, tenant]) {
+    const { body: report } = await to.get('/api/spend?group_by=spender', headers)
+    const [meter] = await query<{ amount: string; count: string }>(
+      'select sum(amount_micro)::text as amount, count(amount_micro)::text as count from spend_entries where tenant_id = $1',
+      [tenantId],
+    )
+    const isSame = report.totals?.amount === meter!.amount && String(report.totals.count) === meter!.count
+    expect(isSame, `spend is ${JSON.stringify(report.totals)} instead of ${JSON.stringify(meter)}`)
+  }
   const databaseUrl = `postgres://postgres@localhost/countersign?host=${encodeURIComponent(socketFolder())}`
   const differences = await checkLedger({ ...process.env, ...env, DATABASE_URL: databaseUrl } as Record<string, string>)
   faults.push(...differences.map((difference) => `ledger-check: ${difference}`))

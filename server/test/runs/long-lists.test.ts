@@ -74,6 +74,20 @@ test('a list that is full before that is cut as before, and a filter that nothin
   })
 })
 
+test('a range of time may begin before there were computers and end after them', async () => {
+  for (const path of ['/api/runs', '/api/settlements', '/api/audit']) {
+    const { runs, settlements, events } = await get(`${path}?limit=1`)
+    for (const range of ['since=1970-01-01T00:00:00Z', 'since=1066-10-14T09:00:00Z', 'until=9999-12-31T23:59:59Z']) {
+      const within = await get(`${path}?limit=1&${range}`)
+      expect(within.runs ?? within.settlements ?? within.events, `${path} ${range}`).toEqual(
+        runs ?? settlements ?? events,
+      )
+    }
+    const before = await get(`${path}?limit=1&until=1066-10-14T09:00:00Z`)
+    expect(before.runs ?? before.settlements ?? before.events).toEqual([])
+  }
+})
+
 test('the SDK reads on to what the filter finds', async () => {
   const client = createClient({ baseUrl: world.url, apiKey: tenant.apiKey })
   const found: string[] = []
