@@ -32,3 +32,6 @@ create table spend_hours_begin (
 insert into spend_hours_begin (hour)
 select case when exists (select from ended_runs) or exists (select from open_runs) or exists (select from tenants)
   then date_trunc('hour', now(), 'UTC') + interval '2 hours' else '-infinity' end;
+
+-- Runs under a pre-authorisation that waited for its approval: they are the only ones whose ids are much older than they are.
+create index preauths_approved_late on preauths (tenant_id, issued_at, run_id) where taken_by_run and issued_at - created_at > interval '5 minutes';

@@ -533,7 +533,7 @@ $$;
 create or replace view preauth_history as
 select run_id as id, tenant_id, 'preauth' as kind, 'pre-auth' as action, outcome, agent_id, amount_micro as price_micro, created_at, receipt_id,
        coalesce(spender, agent_id) as spender, team, tags, closed_at as finished_at,
-       case when outcome = 'escalated' then 'escalated' when outcome in ('pending', 'approved') then 'waiting' else 'ended' end as progress
+       case when outcome = 'escalated' then 'escalated' when outcome in ('pending', 'approved') then 'waiting' else 'ended' end as progress, mandate_id
 from preauths where not taken_by_run;
 
 -- The rows of `/api/runs`, which are also what the control tower counts: runs, loops and top-ups, and pre-authorised payments.
@@ -542,10 +542,21 @@ select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at,
        case state when 'completed' then coalesce(receipt_id, result->>'receipt_id') when 'failed' then receipt_id end as receipt_id,
        coalesce(spender, 'key:' || key_id, 'unknown') as spender, team, tags, finished_at,
        case when outcome = 'escalated' then 'escalated' when state in ('executing', 'settling') then 'executing'
-            when state in ('pending_approval', 'approved') then 'waiting' else 'ended' end as progress
+            when state in ('pending_approval', 'approved') then 'waiting' else 'ended' end as progress,
+       terms#>>'{ruling,mandate_id}' as mandate_id
 from runs
 union all
-select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at, receipt_id, spender, team, tags, finished_at, progress from preauth_history;
+select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at, receipt_id, spender, team, tags, finished_at, progress, mandate_id from preauth_history;
+
+-- The id below which a tenant has no run of a range of time. Ids are in the order of time, but a run under a pre-authorisation has that
+-- one's id, which is older than the run by the life of the token, ten minutes, and by what its approval took, which may be a day.
+create or replace function first_run_id(tenant text, since timestamptz, until timestamptz) returns text language plpgsql stable as $$
+begin
+  return (
+    select least(first_id('run', since - interval '20 minutes'), min(preauth.run_id)) from preauths preauth
+    where preauth.tenant_id = tenant and preauth.taken_by_run and preauth.issued_at - preauth.created_at > interval '5 minutes'
+      and preauth.issued_at >= since - interval '20 minutes' and (until is null or preauth.issued_at < until + interval '1 hour'));
+end $$;
 
 -- Pre-authorisations whose payment may still be made: `?status=active` of the list, and `preauth.open` of the control tower.
 create or replace view active_preauths as

@@ -62,6 +62,11 @@ begin
   where (select count(*) from spend_hours spent where spent.tenant_id = crowded.tenant_id and spent.hour = crowded.hour) > max_spend_rows();
 end $$;
 
+-- The functions above write the first sums, perhaps long after the migration that made their tables: with them begin the sums, two hours
+-- later, in which everything ends that functions of the release before are about to end.
+update spend_hours_begin set hour = greatest(hour, date_trunc('hour', now(), 'UTC') + interval '2 hours')
+where hour > '-infinity' and not exists (select from spend_hours);
+
 -- Leaves the tags out of the sums of an hour that has too many rows, and if that is not enough, the hour.
 create or replace function coarsen_spend(tenant text, full_hour timestamptz) returns void language plpgsql as $$
 begin
@@ -211,7 +216,7 @@ create or replace function spend_without_sums(tenant text, since timestamptz, un
 $$;
 
 -- What `spend_entries` has of a tenant in a range of time, with sums by the hour instead of runs where there are sums. `with_tags`: the tags
--- are needed. `zone`: the days of this zone are told apart. Runs are found by their ids, which are in the order of time; an hour is allowed for clocks that differ.
+-- are needed. `zone`: the days of this zone are told apart. Runs are found by their ids.
 create or replace function tenant_spend_sums(tenant text, since timestamptz, until timestamptz, with_tags boolean, zone text)
 returns table (at timestamptz, amount_micro bigint, reported_micro bigint, count bigint, notional_micro bigint, trades bigint,
                spender text, team text, lane text, merchant text, key_id text, rail text, tags jsonb)
@@ -225,7 +230,7 @@ begin
     return query
     select entry.at, entry.amount_micro, 0::bigint, 1::bigint, null::bigint, 0::bigint, entry.spender, entry.team, entry.lane, entry.merchant, entry.key_id, entry.rail, entry.tags
     from spend_entries entry where entry.tenant_id = tenant and entry.door = 'run' and entry.at >= lower(part) and entry.at < upper(part)
-      and entry.id >= first_id('run', lower(part) - interval '1 hour') and entry.id < first_id('run', upper(part) + interval '1 hour');
+      and entry.id >= first_run_id(tenant, lower(part), upper(part)) and entry.id < first_id('run', upper(part) + interval '1 hour');
   end loop;
   return query
   select spent.hour, spent.amount_micro, 0::bigint, spent.runs, null::bigint, 0::bigint, spent.spender, spent.team, spent.lane, 'countersign', spent.key_id, spent.rail, spent.tags

@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 
 /**
- * Ids begin with the time at which they are made, so the index that a list follows also finds a range of time. A row's own
- * time is that of the same request, a little later; only after a clock was set back is it earlier than the id's.
+ * Ids begin with the time at which they are made, so the index that a list follows also finds a range of time. Times go
+ * to the database as dates: it does not read every text that `new Date` does.
  */
-export const firstIdSince = (prefix: string, since: Date | string | null) =>
-  sql<string>`first_id(${prefix}, ${since}::timestamptz - interval '10 minutes')`
+export const firstIdSince = (prefix: string, tenantId: string, since: string) =>
+  sql<string>`${`${prefix}_`} || substr(first_run_id(${tenantId}, ${new Date(since)}, null), 5)`
 
-export const endIdUntil = (prefix: string, until: Date | string | null) =>
-  sql<string>`first_id(${prefix}, ${until}::timestamptz + interval '1 second')`
+/** A row's own time may be a little earlier than that of its id, which is made while a request is under way. */
+export const endIdUntil = (prefix: string, until: string) =>
+  sql<string>`first_id(${prefix}, ${new Date(until)}::timestamptz + interval '1 minute')`

@@ -115,23 +115,49 @@ const hours = async (tenant: Tenant) => ({
   coarse: await query<{ has_names: boolean }>('select * from coarse_hours where tenant_id = $1', [tenant.tenantId]),
 })
 
+/** A run under a pre-authorisation has its id from the time before somebody approved it. */
+async function chargeApproved(tenant: Tenant, hoursUntilApproval: number, names: Record<string, unknown> = {}) {
+  const payment = { agent_id: REVIEWED_LANE, merchant: { id: 'countersign' }, amount_usdc: 1, ...names }
+  const asked = await world.post('/api/pre-auth', payment, tenant.headers)
+  expect(asked.body, asked.text).toMatchObject({ status: 'pending_approval' })
+  world.clock.advance(hoursUntilApproval * HOUR_MS)
+  const approval = { approval_id: asked.body.approval_id, decision: 'approve' }
+  expect((await world.post('/api/approvals', approval, tenant.headers)).status).toBe(200)
+  const { token } = await get(tenant, `/api/pre-auth/${asked.body.preauth_id}`)
+  world.clock.advance(9 * 60_000)
+  const made = await run(world, tenant, { agent_id: REVIEWED_LANE, preauth_token: token, ...names })
+  expect(made.status, made.text).toBe(200)
+  expect(made.body.run_id).toBe(asked.body.run_id)
+  return made.body.run_id as string
+}
+
+const REVIEWED_LANE = 'analyst-v1'
+const review = (tenant: Tenant) =>
+  world.post(
+    '/api/policies',
+    { name: 'Reviewed', rules: [{ field: 'agent_id', op: '=', value: REVIEWED_LANE, effect: 'review' }] },
+    tenant.headers,
+  )
+
 describe('any range of any runs, in any zone, has the sums of its entries', () => {
   const entry = fc.record({
-    minutesLater: fc.integer({ min: 0, max: 90 }),
-    spender: fc.constantFrom('ann', 'bob', 'cleo', 'dan', undefined),
-    order: fc.option(fc.integer({ min: 1, max: 9 }).map(String), { nil: undefined }),
+    minutesLater: fc.constantFrom(0, 1, 4, 15, 90),
+    spender: fc.constantFrom('ann', 'bob', undefined),
+    order: fc.constantFrom('1', '2', undefined),
     agent: fc.constantFrom('comedian-v1', 'writer-v1'),
     isKeyed: fc.boolean(),
     isFolded: fc.boolean(),
-    also: fc.constantFrom('payment', 'trade', undefined),
+    also: fc.constantFrom('payment', 'trade', 'approved', undefined),
+    hoursUntilApproval: fc.integer({ min: 0, max: 200 }).map((tenths) => tenths / 10),
   })
-  const part = fc.double({ min: 0, max: 1, noNaN: true })
+  const part = fc.integer({ min: 0, max: 1_000 }).map((share) => share / 1_000)
   const zones = ['UTC', 'Asia/Kathmandu', 'Asia/Kolkata', 'Australia/Lord_Howe', 'America/St_Johns', 'Europe/Zurich']
 
   test.each([200, 3, 1])(
     'with at most %i rows an hour',
     async (maxRows) => {
       await setMaxRows(maxRows)
+      let sawSums = false
       await fc.assert(
         fc.asyncProperty(
           fc.array(entry, { minLength: 8, maxLength: 20 }),
@@ -140,8 +166,18 @@ describe('any range of any runs, in any zone, has the sums of its entries', () =
           async (entries, ranges, begin) => {
             const tenant = await richTenant(world)
             const key = await agentKey(tenant, 'keyed', 'sales')
+            expect((await review(tenant)).status).toBe(201)
             const startsAt = world.clock.now().getTime()
-            for (const { minutesLater, spender, order, agent, isKeyed, isFolded, also } of entries) {
+            for (const {
+              minutesLater,
+              spender,
+              order,
+              agent,
+              isKeyed,
+              isFolded,
+              also,
+              hoursUntilApproval,
+            } of entries) {
               world.clock.advance(minutesLater * 60_000)
               const who = { ...(spender && !isKeyed && { spender }), ...(order && { tags: { order } }) }
               const headers = isKeyed ? key : {}
@@ -155,10 +191,17 @@ describe('any range of any runs, in any zone, has the sums of its entries', () =
                 expect((await world.post('/api/pre-auth/close', close, tenant.headers)).status).toBe(200)
               }
               if (also === 'trade') {
-                const order = { symbol: 'BTC-USD', instrument_type: 'crypto', side: 'buy', quantity: 0.0001 }
+                const order = {
+                  agent_id: 'trader',
+                  symbol: 'BTC-USD',
+                  instrument_type: 'crypto',
+                  side: 'buy',
+                  quantity: 0.0001,
+                }
                 const made = await world.post('/api/rh/run', { tenant_id: tenant.tenantId, ...order }, tenant.headers)
                 expect(made.status, made.text).toBe(200)
               }
+              if (also === 'approved') await chargeApproved(tenant, hoursUntilApproval, who)
               if (isFolded) await fold()
             }
             const endsAt = world.clock.now().getTime() + 1
@@ -171,6 +214,7 @@ describe('any range of any runs, in any zone, has the sums of its entries', () =
               await expectSameSums(tenant, { from, to, zone }, ['day,spender', 'tag&tag=order'])
               await expectSameSums(tenant, { from: hour(from), to, zone }, ['day', 'lane,rail'])
             }
+            sawSums ||= (await query('select from spend_hours where runs > 1 limit 1')).length === 1
             // As after an upgrade, when there are sums from some hour on only.
             await query('delete from spend_hours where tenant_id = $1 and hour < $2', [
               tenant.tenantId,
@@ -188,12 +232,46 @@ describe('any range of any runs, in any zone, has the sums of its entries', () =
       )
       // What is compared above are sums, coarse hours among them.
       const coarse = await query('select from coarse_hours')
-      if (maxRows > 1) expect(await query('select from spend_hours where runs > 1 limit 1')).toHaveLength(1)
+      if (maxRows > 1) expect(sawSums).toBe(true)
       expect(coarse.length > 0).toBe(maxRows < 200)
       await query('delete from coarse_hours')
     },
     180_000,
   )
+})
+
+test('a run whose pre-authorisation waited long for its approval is in the hour, the day and the lists in which it was made', async () => {
+  const tenant = await richTenant(world)
+  expect((await review(tenant)).status).toBe(201)
+  // Nothing of this hour is in a sum.
+  await setBegin('infinity')
+  const runId = await chargeApproved(tenant, 23.5)
+  const since = new Date(world.clock.now().getTime() - 60_000).toISOString()
+  const until = new Date(world.clock.now().getTime() + 60_000).toISOString()
+  for (const range of [`from=${since}`, `from=${since}&to=${until}`])
+    expect((await get(tenant, `/api/spend?${range}`)).totals).toMatchObject({ count: 1 })
+  const [asId] = [{ run_id: runId }]
+  expect((await get(tenant, `/api/runs?since=${since}`)).runs).toMatchObject([asId])
+  expect((await get(tenant, `/api/runs?since=${since}&until=${until}&spent=true`)).runs).toMatchObject([asId])
+  expect((await get(tenant, `/api/settlements?since=${since}&until=${until}`)).settlements).toMatchObject([asId])
+  // An hour later it is in no range, and other tenants never had it.
+  world.clock.advance(HOUR_MS)
+  const later = new Date(world.clock.now().getTime() - 60_000).toISOString()
+  expect((await get(tenant, `/api/runs?since=${later}`)).runs).toEqual([])
+  expect((await get(await richTenant(world), `/api/runs?since=${since}`)).runs).toEqual([])
+})
+
+test('what is after an explicit end is in no figure, although it is of the same hour', async () => {
+  const tenant = await richTenant(world)
+  await charge(tenant, {})
+  const to = new Date(world.clock.now().getTime() + 1_000).toISOString()
+  world.clock.advance(2_000)
+  await charge(tenant, {})
+  await fold()
+  // A process whose clock is behind.
+  world.clock.advance(-2_000)
+  expect((await get(tenant, `/api/spend?to=${to}`)).totals).toMatchObject({ count: 1 })
+  world.clock.advance(2_000)
 })
 
 test('an hour has one row for each way to spend, however many runs', async () => {
@@ -280,6 +358,41 @@ test('runs that would be added up one by one are counted, and past the limit ana
   expect(await get(tenant, '/api/analytics')).toMatchObject({ groups_complete: false, by_spender: [], by_tag: [] })
   expect((await get(tenant, '/api/spend?group_by=tag&tag=order')).groups).toMatchObject([{ tag: '1', amount: '10000' }])
   await query('delete from coarse_hours where tenant_id = $1', [tenant.tenantId])
+})
+
+test('the sums begin with the functions that write them, however late after the migration', async () => {
+  const scratch = await createTestDatabase({ empty: true })
+  const database = scratch.open(2)
+  const begin = async () => {
+    const { rows } = await database.pool.query(
+      `select hour = '-infinity' as always, hour >= now() + interval '1 hour' as later from spend_hours_begin`,
+    )
+    return rows[0]
+  }
+  const applyFunctions = async () => {
+    await database.pool.query(`update migrations set sha256 = 'none' where name = 'sql'`)
+    await migrate(database)
+  }
+  try {
+    await migrate(database)
+    expect(await begin()).toEqual({ always: true, later: false })
+    await applyFunctions()
+    expect(await begin()).toEqual({ always: true, later: false })
+    // The migration of a folder with runs, of which the functions failed for a day.
+    await database.pool.query(`update spend_hours_begin set hour = now() - interval '1 day'`)
+    await applyFunctions()
+    expect(await begin()).toEqual({ always: false, later: true })
+    // Once there are sums, their beginning stays.
+    await database.pool.query(`
+      update spend_hours_begin set hour = now() - interval '1 day';
+      insert into tenants (id, org_name, email, created_at, updated_at) values ('ten_1', 'Tenant', 't@example.com', now(), now());
+      insert into spend_hours (tenant_id, hour, digest, spender, lane, rail, amount_micro, runs) values ('ten_1', now(), '\\x00', 'ann', 'writer-v1', 'x402', 1000, 1)`)
+    await applyFunctions()
+    expect(await begin()).toEqual({ always: false, later: false })
+  } finally {
+    await database.close()
+    await scratch.drop()
+  }
 })
 
 test('runs from before the sums are added up one by one after an upgrade, and each later one is counted once', async () => {

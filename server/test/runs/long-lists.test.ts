@@ -88,6 +88,42 @@ test('a range of time may begin before there were computers and end after them',
   }
 })
 
+test('times with offsets and years that the database reads otherwise are times, not failures', async () => {
+  for (const path of ['/api/runs', '/api/settlements', '/api/audit'])
+    for (const time of ['0000-01-01T00:00:00Z', '2020-01-01T00:00:00-18:00', '2020-01-01T00:00:00%2B23:59']) {
+      const since = await get(`${path}?limit=1&since=${time}`)
+      expect(since.runs ?? since.settlements ?? since.events, `${path} ${time}`).toHaveLength(1)
+      const until = await get(`${path}?limit=1&until=${time}`)
+      expect(until.runs ?? until.settlements ?? until.events, `${path} ${time}`).toEqual([])
+    }
+})
+
+test('runs that are made while the pages of a list are read put no other on two pages or on none', async () => {
+  const busy = await richTenant(world)
+  const charge = async () => {
+    const made = await run(world, busy, { spender: 'ann' })
+    expect(made.status, made.text).toBe(200)
+    return made.body.run_id as string
+  }
+  const known: string[] = []
+  for (let n = 0; n < 20; n += 1) known.unshift(await charge())
+  // Another one is made after each statement.
+  const db = world.db.withPlugin({
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      await charge()
+      return result
+    },
+  })
+  const found: string[] = []
+  for (let after: string | undefined, pages = 0; pages < 3; pages += 1) {
+    const { rows, examinedTo } = await listRuns(db, busy.tenantId, { spender: 'ann', limit: 100, after }, 8)
+    found.push(...rows.map(({ id }) => id!))
+    after = examinedTo
+  }
+  expect(found).toEqual(known)
+})
+
 test('the SDK reads on to what the filter finds', async () => {
   const client = createClient({ baseUrl: world.url, apiKey: tenant.apiKey })
   const found: string[] = []

@@ -28,3 +28,12 @@ test('data stays visible when a refresh fails, with a notice', () => {
 test('an unreachable service adds no notice here: the banner of the page shows it', () => {
   expect(render('old data', createError(0))).toBe('<b>old data</b>')
 })
+
+test('a list that could not be read on says so, beside a button that tries again', () => {
+  const query = { data: 'first page', error: createError(0), isFetching: false, isFetchNextPageError: true }
+  const html = renderHtml(<QueryResult query={query}>{(text) => <b>{text}</b>}</QueryResult>)
+  expect(html).toContain('<b>first page</b>')
+  expect(html).toContain('Could not load more: It failed.')
+  expect(html).toContain('Try again</button>')
+  expect(html).not.toContain('Could not refresh')
+})

@@ -15,10 +15,11 @@ export function useCursorPages<Page extends { next_cursor: string | null }>(
     // Each page that was read would be read again: the newest rows come by opening the list anew.
     refetchInterval: ({ state }) => (isLive() || (state.data && state.data.pages.length > 1) ? false : 5_000),
   })
-  const { hasNextPage, isFetching, fetchNextPage } = query
+  const { hasNextPage, isFetching, isFetchNextPageError, fetchNextPage } = query
+  // After a failure nothing reads on by itself: `QueryResult` has a button for it.
   const readOn = useCallback(() => {
-    if (hasNextPage && !isFetching) void fetchNextPage()
-  }, [hasNextPage, isFetching, fetchNextPage])
+    if (hasNextPage && !isFetching && !isFetchNextPageError) void fetchNextPage()
+  }, [hasNextPage, isFetching, isFetchNextPageError, fetchNextPage])
   return { query, readOn, hasMore: hasNextPage }
 }
 

@@ -193,7 +193,7 @@ async function findId(tx: Tx, tenantId: string, seq: bigint): Promise<string | u
 
 async function readRange(tx: Tx, tenantId: string, since?: string, until?: string) {
   const { rows } = await sql<{ first_seq: bigint; last_seq: bigint }>`
-    select first_seq, last_seq from audit_range(${tenantId}, ${since ?? null}::timestamptz, ${until ?? null}::timestamptz)
+    select first_seq, last_seq from audit_range(${tenantId}, ${since ? new Date(since) : null}, ${until ? new Date(until) : null})
   `.execute(tx)
   return rows[0]
 }

@@ -40,8 +40,10 @@ export async function readPendingWork(tx: Tx, tenantId: string): Promise<Pending
 
 /** How many of the newest runs, payments and trades are looked at for names. */
 const NEWEST_ROWS = 2_000
+/** Of the sums of runs, which go further back. */
+const NEWEST_SUMS = 10_000
 
-/** Whether anything of this tenant names the agent or spender, as far as its newest runs and the sums of all others tell. */
+/** Whether anything of this tenant names the agent or spender, as far as its newest runs and the newest sums of others tell. */
 export async function isAgentNamed(tx: Tx, tenantId: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ named: boolean }>`
     select exists (select from run_hours where tenant_id = ${tenantId} and agent_id = ${name})
@@ -50,7 +52,8 @@ export async function isAgentNamed(tx: Tx, tenantId: string, name: string): Prom
       or exists (select from preauths where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
       or exists (select from rh_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
       or exists (select from open_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
-      or exists (select from spend_hours where tenant_id = ${tenantId} and spender = ${name})
+      or exists (select from (select spender from spend_hours where tenant_id = ${tenantId} order by hour desc limit ${NEWEST_SUMS}) newest
+                 where spender = ${name})
       or exists (select from (select agent_id, spender from ended_runs where tenant_id = ${tenantId} order by id desc limit ${NEWEST_ROWS}) newest
                  where ${name} in (agent_id, spender)) as named
   `.execute(tx)

@@ -33,19 +33,20 @@ export function createSpend(deps: { db: Db; clock: Clock }) {
   return {
     async read(caller: TenantCaller, query: SpendQuery) {
       const groupBy = readDimensions(query)
-      const now = deps.clock.now()
-      const { since, until } = readRange(query, now)
+      const { since, until } = readRange(query, deps.clock.now())
       const limit = query.limit ?? DEFAULT_GROUPS
       const filter = {
         tenantId: caller.tenantId,
         since,
-        until: until > now ? endOfHour(until) : until,
+        until: query.to === undefined ? endOfHour(until) : until,
         groupBy,
         tag: query.tag,
         timeZone: readTimeZone(query),
       }
       const after = query.cursor === undefined ? undefined : readCursor(query.cursor, groupBy.length)
-      const { groups, totals } = await readSpend(deps.db, { ...filter, limit: limit + 1, after })
+      const { groups, totals } = await readSpend(deps.db, { ...filter, limit: limit + 1, after }).catch((error) => {
+        throw isUnknownZone(error) ? unknownZone(filter.timeZone) : error
+      })
       const page = toPage(groups, limit, ({ place }) => Buffer.from(JSON.stringify(place)).toString('base64url'))
       return {
         from: since.toISOString(),
@@ -114,9 +115,14 @@ function readTimeZone({ time_zone = 'UTC' }: SpendQuery): string {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: time_zone }) && time_zone
   } catch {
-    throw invalid(`querystring/time_zone: '${time_zone}' is not the name of a time zone.`)
+    throw unknownZone(time_zone)
   }
 }
+
+const unknownZone = (name: string) => invalid(`querystring/time_zone: '${name}' is not the name of a time zone.`)
+
+/** Some names of old, such as AET, are known here and not to the database. */
+const isUnknownZone = (error: unknown) => (error as { code?: string }).code === '22023'
 
 /** A day begins at midnight UTC. A day that the calendar does not have would otherwise become another one. */
 function readTime(name: string, text: string): Date {

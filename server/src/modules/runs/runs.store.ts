@@ -349,24 +349,31 @@ function hasTag(tag: string) {
   return sql<boolean>`tags->>${tag.slice(0, colon)}::text = ${tag.slice(colon + 1)}`
 }
 
-const isUnderMandate = (mandateId: string) => sql<boolean>`(
-  exists (select from runs where runs.id = run_history.id and runs.tenant_id = run_history.tenant_id and runs.terms#>>'{ruling,mandate_id}' = ${mandateId})
-  or exists (select from preauths where preauths.run_id = run_history.id and preauths.tenant_id = run_history.tenant_id and preauths.mandate_id = ${mandateId}))`
+const listedColumns = [
+  'id',
+  'kind',
+  'action',
+  'outcome',
+  'agent_id',
+  'price_micro',
+  'created_at',
+  'receipt_id',
+  'spender',
+  'team',
+  'tags',
+  'finished_at',
+  'progress',
+] as const
 
-/** A mandate is in the terms of a run, which are looked up for each. */
-const MAX_EXAMINED_TERMS = 1_000
-
-/** Up to `limit + 1` rows. `examinedTo` is the last row that was looked at, when there may be more behind it. */
-export async function listRuns(
-  tx: Tx,
-  tenantId: string,
-  query: RunsQuery,
-  maxExamined = query.mandate_id === undefined ? MAX_EXAMINED : MAX_EXAMINED_TERMS,
-) {
-  const { since, until, outcome, progress } = query
+/**
+ * Up to `limit + 1` rows. `examinedTo` is the last row that was looked at, when there may be more behind it. Both are of one
+ * statement: between two, rows may come and go, and the page after this one would have some again or miss some.
+ */
+export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery, maxExamined = MAX_EXAMINED) {
+  const { limit, since, until, outcome, progress } = query
   let listed = tx.selectFrom('run_history').where('tenant_id', '=', tenantId).orderBy('id', 'desc')
   if (query.after !== undefined) listed = listed.where('id', '<', query.after)
-  if (since !== undefined) listed = listed.where('id', '>=', firstIdSince('run', since))
+  if (since !== undefined) listed = listed.where('id', '>=', firstIdSince('run', tenantId, since))
   if (until !== undefined) listed = listed.where('id', '<', endIdUntil('run', until))
   if (outcome !== undefined && outcome !== 'completed') listed = listed.where('outcome', '=', outcome)
   const outcomes = progress && outcomesOf[progress]
@@ -384,7 +391,7 @@ export async function listRuns(
   if (query.tag !== undefined) filters.push(hasTag(query.tag))
   if (query.min_usdc !== undefined) filters.push(eb('price_micro', '>=', roundMicro(query.min_usdc, Math.ceil)))
   if (query.max_usdc !== undefined) filters.push(eb('price_micro', '<=', roundMicro(query.max_usdc, Math.floor)))
-  if (query.mandate_id !== undefined) filters.push(isUnderMandate(query.mandate_id))
+  if (query.mandate_id !== undefined) filters.push(eb('mandate_id', '=', query.mandate_id))
   // As the runs of `spend_entries`.
   if (query.spent) filters.push(eb('outcome', '=', 'completed'), eb('kind', 'in', ['run', 'loop']))
   if (progress !== undefined) filters.push(eb('progress', '=', progress))
@@ -392,24 +399,34 @@ export async function listRuns(
   if (filters.length === 0)
     return {
       rows: await listed
-        .selectAll()
-        .limit(query.limit + 1)
+        .select(listedColumns)
+        .limit(limit + 1)
         .execute(),
     }
-  const rows = await tx
+  const found = tx
     .selectFrom(listed.selectAll().limit(maxExamined).as('run_history'))
-    .selectAll()
+    .select(listedColumns)
     .where((every) => every.and(filters))
     .orderBy('id', 'desc')
-    .limit(query.limit + 1)
-    .execute()
-  if (rows.length > query.limit) return { rows }
-  const last = await listed
+    .limit(limit + 1)
+  const examinedTo = listed
     .select('id')
     .offset(maxExamined - 1)
     .limit(1)
-    .executeTakeFirst()
-  return { rows, examinedTo: last?.id ?? undefined }
+  const rows = await tx
+    .with(
+      (cte) => cte('found').materialized(),
+      () => found,
+    )
+    .selectFrom(sql`(select)`.as('one'))
+    .leftJoin('found', (join) => join.onTrue())
+    .selectAll('found')
+    .select(
+      sql<string | null>`case when (select count(*) from found) <= ${limit} then (${examinedTo}) end`.as('examined_to'),
+    )
+    .orderBy('found.id', 'desc')
+    .execute()
+  return { rows: rows.filter(({ id }) => id !== null), examinedTo: rows[0]?.examined_to ?? undefined }
 }
 
 /** A guest's asynchronous run. Any other run of a guest is found by its payment alone. */

@@ -945,6 +945,7 @@ export type PreauthHistory = {
   tags: unknown
   finished_at: Date | null
   progress: string | null
+  mandate_id: string | null
 }
 
 export type Preauths = {
@@ -1163,6 +1164,7 @@ export type RunHistory = {
   tags: unknown
   finished_at: Date | null
   progress: string | null
+  mandate_id: string | null
 }
 
 export type RunHours = {

@@ -1,3 +1,3 @@
 /** Written by npm run gen: one more with each change of the migrations or of the functions under sql/. */
 export const SCHEMA_VERSION = 33
-export const SCHEMA_SHA256 = '698864587afae592a2fe71203ddfb8071cbb2535edf94400d9af7673f8d633b2'
+export const SCHEMA_SHA256 = '9428052d85e6cacd5400976c0807f0a0945ffcea671e5a41fbfaebbc417c45c3'

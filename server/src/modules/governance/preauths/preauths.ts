@@ -74,6 +74,7 @@ export function createPreauths(deps: PreauthsDeps) {
           : await findUsableOverride({ ...deps, db: tx }, tenant, input.override_token)
       const at = deps.clock.now()
       const id = deps.ids.next('pa')
+      const runId = deps.ids.next('run')
       const hash = preauthActionHash(tenant, id, terms)
       const assessment = await assessPayment((counters) => readCounters(tx, counters, at), {
         rules: await deps.rulesCache.get(tenant.tenantId, tenant.keyId, tx),
@@ -85,7 +86,7 @@ export function createPreauths(deps: PreauthsDeps) {
         actionHash: hash,
         grants: { override },
       })
-      const row = draftRow(tenant, { id, runId: deps.ids.next('run'), terms, hash, at })
+      const row = draftRow(tenant, { id, runId, terms, hash, at })
       if (assessment.decidingResult) {
         const refusal = toRefusal(assessment)
         const { policy_hash } = refusal.summary
