@@ -7,6 +7,6 @@ import { sql } from 'kysely'
 export const firstIdSince = (prefix: string, tenantId: string, since: string) =>
   sql<string>`${`${prefix}_`} || substr(first_run_id(${tenantId}, ${new Date(since)}, null), 5)`
 
-/** A row's own time may be a little earlier than that of its id, which is made while a request is under way. */
+/** A row's own time is that of its id or a little later, unless a clock was set back between the two. */
 export const endIdUntil = (prefix: string, until: string) =>
-  sql<string>`first_id(${prefix}, ${new Date(until)}::timestamptz + interval '1 minute')`
+  sql<string>`first_id(${prefix}, ${new Date(until)}::timestamptz + interval '1 second')`
