@@ -549,13 +549,16 @@ union all
 select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at, receipt_id, spender, team, tags, finished_at, progress, mandate_id from preauth_history;
 
 -- The id below which a tenant has no run of a range of time. Ids are in the order of time, but a run under a pre-authorisation has that
--- one's id, which is older than the run by the life of the token, ten minutes, and by what its approval took, which may be a day.
+-- one's id, which is older than the run by the life of the token, ten minutes, and by what its approval took, thirty days at most.
+-- `offset 0` keeps PostgreSQL from looking for the lowest id of all pre-authorisations instead of the few that were approved late.
 create or replace function first_run_id(tenant text, since timestamptz, until timestamptz) returns text language plpgsql stable as $$
 begin
   return (
-    select least(first_id('run', since - interval '20 minutes'), min(preauth.run_id)) from preauths preauth
-    where preauth.tenant_id = tenant and preauth.taken_by_run and preauth.issued_at - preauth.created_at > interval '5 minutes'
-      and preauth.issued_at >= since - interval '20 minutes' and (until is null or preauth.issued_at < until + interval '1 hour'));
+    select least(first_id('run', since - interval '20 minutes'), min(late.run_id)) from (
+      select preauth.run_id from preauths preauth
+      where preauth.tenant_id = tenant and preauth.taken_by_run and preauth.issued_at - preauth.created_at > interval '5 minutes'
+        and preauth.issued_at >= since - interval '20 minutes' and preauth.issued_at < least(until + interval '1 hour', since + interval '31 days')
+      offset 0) late);
 end $$;
 
 -- Pre-authorisations whose payment may still be made: `?status=active` of the list, and `preauth.open` of the control tower.

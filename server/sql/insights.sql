@@ -62,10 +62,10 @@ begin
   where (select count(*) from spend_hours spent where spent.tenant_id = crowded.tenant_id and spent.hour = crowded.hour) > max_spend_rows();
 end $$;
 
--- The functions above write the first sums, perhaps long after the migration that made their tables: with them begin the sums, two hours
--- later, in which everything ends that functions of the release before are about to end.
+-- The functions above write the first sums, perhaps long after the migration that made their tables: with them begin the sums, one to
+-- two hours later, in which everything ends that functions of the release before are about to end.
 update spend_hours_begin set hour = greatest(hour, date_trunc('hour', now(), 'UTC') + interval '2 hours')
-where hour > '-infinity' and not exists (select from spend_hours);
+where not exists (select from spend_hours) and (hour > '-infinity' or exists (select from ended_runs) or exists (select from open_runs));
 
 -- Leaves the tags out of the sums of an hour that has too many rows, and if that is not enough, the hour.
 create or replace function coarsen_spend(tenant text, full_hour timestamptz) returns void language plpgsql as $$
@@ -225,12 +225,14 @@ language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 declare
   singly tstzmultirange := spend_without_sums(tenant, since, until, with_tags, zone);
   part tstzrange;
+  first text;
 begin
   foreach part in array array(select unnest(singly)) loop
+    first := first_run_id(tenant, lower(part), upper(part));
     return query
     select entry.at, entry.amount_micro, 0::bigint, 1::bigint, null::bigint, 0::bigint, entry.spender, entry.team, entry.lane, entry.merchant, entry.key_id, entry.rail, entry.tags
     from spend_entries entry where entry.tenant_id = tenant and entry.door = 'run' and entry.at >= lower(part) and entry.at < upper(part)
-      and entry.id >= first_run_id(tenant, lower(part), upper(part)) and entry.id < first_id('run', upper(part) + interval '1 hour');
+      and entry.id >= first and entry.id < first_id('run', upper(part) + interval '1 hour');
   end loop;
   return query
   select spent.hour, spent.amount_micro, 0::bigint, spent.runs, null::bigint, 0::bigint, spent.spender, spent.team, spent.lane, 'countersign', spent.key_id, spent.rail, spent.tags

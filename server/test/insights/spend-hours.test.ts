@@ -274,6 +274,22 @@ test('what is after an explicit end is in no figure, although it is of the same 
   world.clock.advance(2_000)
 })
 
+test('an abbreviation is the zone that this process takes it for, whatever the database does', async () => {
+  const tenant = await richTenant(world)
+  await charge(tenant, {})
+  world.clock.advance(9 * HOUR_MS)
+  await charge(tenant, {})
+  for (const [abbreviation, zone] of [
+    ['IST', 'Asia/Kolkata'],
+    ['CST', 'America/Chicago'],
+    ['AET', 'Australia/Sydney'],
+    ['utc', 'UTC'],
+  ]) {
+    const days = await get(tenant, `/api/spend?group_by=day&time_zone=${abbreviation}`)
+    expect(days.groups).toEqual((await get(tenant, `/api/spend?group_by=day&time_zone=${zone}`)).groups)
+  }
+})
+
 test('an hour has one row for each way to spend, however many runs', async () => {
   const tenant = await richTenant(world)
   for (let n = 0; n < 12; n += 1) {
@@ -378,6 +394,13 @@ test('the sums begin with the functions that write them, however late after the 
     expect(await begin()).toEqual({ always: true, later: false })
     await applyFunctions()
     expect(await begin()).toEqual({ always: true, later: false })
+    // Runs that the release before has charged in a folder without any, before the functions.
+    await database.pool.query(
+      `insert into ended_runs (id, kind, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at)
+       values ('run_1', 'run', 'writer-v1', 's', 'l', 'run', 'completed', 'completed', 'h', '{}', '{}', 1000, now(), now())`,
+    )
+    await applyFunctions()
+    expect(await begin()).toEqual({ always: false, later: true })
     // The migration of a folder with runs, of which the functions failed for a day.
     await database.pool.query(`update spend_hours_begin set hour = now() - interval '1 day'`)
     await applyFunctions()

@@ -98,6 +98,36 @@ test('times with offsets and years that the database reads otherwise are times, 
     }
 })
 
+test('what begins a range of time is found among the late approvals, not among all pre-authorisations', async () => {
+  const payment = { agent_id: 'comedian-v1', merchant: { id: 'countersign' }, amount_usdc: 1 }
+  const payer = await richTenant(world)
+  const asked = await world.post('/api/pre-auth', payment, payer.headers)
+  expect((await run(world, payer, { preauth_token: asked.body.token })).status).toBe(200)
+  const pool = world.service.database.pool
+  const columns = await pool.query<{ names: string }>(
+    `select string_agg(quote_ident(column_name), ', ') as names from information_schema.columns where table_name = 'preauths' and is_generated = 'NEVER'`,
+  )
+  const { names } = columns.rows[0]!
+  await pool.query(
+    `insert into preauths (${names}) select ${names.replace(/^|(?<=, )/g, 'made.')} from (select preauth from preauths preauth where id = $1) origin cross join generate_series(1, 5000) n
+     cross join lateral jsonb_populate_record(origin.preauth, jsonb_build_object('id', 'pa_copy-' || n, 'run_id', 'run_copy-' || n, 'decided_seq', nextval('decision_order'), 'ended_seq', nextval('decision_order'))) made`,
+    [asked.body.preauth_id],
+  )
+  await pool.query('analyze preauths')
+  const client = await pool.connect()
+  try {
+    await client.query('set plan_cache_mode = force_generic_plan')
+    for (const { tenantId } of [payer, await richTenant(world)]) {
+      const explain = `explain (analyze, buffers, format json) select first_run_id('${tenantId}', now() - interval '1 day', null)`
+      await client.query(explain)
+      const { rows } = await client.query(explain)
+      expect(rows[0]['QUERY PLAN'][0].Plan['Shared Hit Blocks']).toBeLessThan(10)
+    }
+  } finally {
+    client.release(true)
+  }
+})
+
 test('runs that are made while the pages of a list are read put no other on two pages or on none', async () => {
   const busy = await richTenant(world)
   const charge = async () => {

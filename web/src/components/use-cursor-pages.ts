@@ -1,25 +1,46 @@
-import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
+import {
+  type InfiniteQueryObserverResult,
+  infiniteQueryOptions,
+  type QueryKey,
+  useInfiniteQuery,
+} from '@tanstack/react-query'
 import { useCallback } from 'react'
 import { isLive } from '../api.ts'
+
+const REFRESH_MS = 5_000
+
+export const cursorPages = <Page extends { next_cursor: string | null }>(
+  queryKey: QueryKey,
+  readPage: (cursor: string | undefined) => Promise<Page>,
+) =>
+  infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ pageParam }) => readPage(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    // Each page that was read would be read again: the newest rows come by opening the list anew. After a failure to
+    // read on, a refresh of the first page would take away the notice of it.
+    refetchInterval: ({ state }) =>
+      isLive() || (state.data && state.data.pages.length > 1) || state.fetchMeta?.fetchMore ? false : REFRESH_MS,
+  })
+
+type ReadingOn = Pick<InfiniteQueryObserverResult, 'hasNextPage' | 'isFetching' | 'isFetchNextPageError'>
+
+/** After a failure nothing reads on by itself: `QueryResult` has a button to try again. */
+export const mayReadOn = ({ hasNextPage, isFetching, isFetchNextPageError }: ReadingOn) =>
+  hasNextPage && !isFetching && !isFetchNextPageError
 
 /** A list that is read page by page as its end comes near. */
 export function useCursorPages<Page extends { next_cursor: string | null }>(
   queryKey: QueryKey,
   readPage: (cursor: string | undefined) => Promise<Page>,
 ) {
-  const query = useInfiniteQuery({
-    queryKey,
-    queryFn: ({ pageParam }) => readPage(pageParam),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-    // Each page that was read would be read again: the newest rows come by opening the list anew.
-    refetchInterval: ({ state }) => (isLive() || (state.data && state.data.pages.length > 1) ? false : 5_000),
-  })
-  const { hasNextPage, isFetching, isFetchNextPageError, fetchNextPage } = query
-  // After a failure nothing reads on by itself: `QueryResult` has a button for it.
+  const query = useInfiniteQuery(cursorPages(queryKey, readPage))
+  const { hasNextPage, fetchNextPage } = query
+  const isNextWanted = mayReadOn(query)
   const readOn = useCallback(() => {
-    if (hasNextPage && !isFetching && !isFetchNextPageError) void fetchNextPage()
-  }, [hasNextPage, isFetching, isFetchNextPageError, fetchNextPage])
+    if (isNextWanted) void fetchNextPage()
+  }, [isNextWanted, fetchNextPage])
   return { query, readOn, hasMore: hasNextPage }
 }
 

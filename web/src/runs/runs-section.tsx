@@ -92,6 +92,7 @@ function RunList({ query }: { query: URLSearchParams }) {
       <QueryResult query={runs}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.runs)
+          const reading = runs.isFetchNextPageError ? 'None of the newest runs fits.' : 'Looking at older runs …'
           return (
             <>
               <VirtualTable
@@ -99,14 +100,14 @@ function RunList({ query }: { query: URLSearchParams }) {
                 columns={columns.filter(({ name }) => shownColumns.includes(name))}
                 rows={rows}
                 rowKey={({ run_id }) => run_id}
-                empty={hasMore ? 'Looking at older runs …' : isFiltered ? 'No run fits these filters.' : <NoRuns />}
+                empty={hasMore ? reading : isFiltered ? 'No run fits these filters.' : <NoRuns />}
                 onEndNear={readOn}
               />
               {rows.length > 0 && (
                 <p className="muted" role="status">
                   {formatCount(rows.length)} {rows.length === 1 ? 'run' : 'runs'}
                   {filter.spent && `, ${formatMicroUsdc(sumMicro(rows.map(({ price_usdc }) => toMicro(price_usdc))))}`}
-                  {hasMore ? ' so far; scroll for more' : ''}
+                  {hasMore && (runs.isFetchNextPageError ? ' so far' : ' so far; scroll for more')}
                 </p>
               )}
             </>

@@ -110,10 +110,14 @@ function readRange({ from, to }: SpendQuery, now: Date): { since: Date; until: D
   return { since, until }
 }
 
-/** Only names that both this process and the database know; an offset would have the other sign in the database. */
+/**
+ * Only names that both this process and the database know; an offset would have the other sign in the database. So would
+ * some abbreviations mean another place there: IST is Kolkata here and two hours ahead of UTC there.
+ */
 function readTimeZone({ time_zone = 'UTC' }: SpendQuery): string {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: time_zone }) && time_zone
+    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: time_zone }).resolvedOptions()
+    return time_zone.includes('/') ? time_zone : timeZone
   } catch {
     throw unknownZone(time_zone)
   }
@@ -121,7 +125,7 @@ function readTimeZone({ time_zone = 'UTC' }: SpendQuery): string {
 
 const unknownZone = (name: string) => invalid(`querystring/time_zone: '${name}' is not the name of a time zone.`)
 
-/** Some names of old, such as AET, are known here and not to the database. */
+/** Some names of old are known here and not to the database. */
 const isUnknownZone = (error: unknown) => (error as { code?: string }).code === '22023'
 
 /** A day begins at midnight UTC. A day that the calendar does not have would otherwise become another one. */

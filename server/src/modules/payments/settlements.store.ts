@@ -69,10 +69,11 @@ export async function listSettlements(
   query: { limit: number; cursor?: string; state?: string; method?: string; since?: string; until?: string },
 ): Promise<SettlementWithPayout[]> {
   const { cursor = null, state = null, method = null, since, until } = query
+  const firstId = since === undefined ? null : await firstIdSince(tx, 'stl', tenantId, since, until)
   const { rows } = await sql<SettlementWithPayout>`
     select settlement.*, payout.id as payout_id, payout.state as payout_state, payout.transaction as payout_transaction
     from tenant_settlements(${tenantId}, ${cursor}, ${state}, ${query.limit}, ${method}, ${since ? new Date(since) : null}, ${until ? new Date(until) : null},
-      ${since ? firstIdSince('stl', tenantId, since) : null}, ${until ? endIdUntil('stl', until) : null}) settlement
+      ${firstId}, ${until ? endIdUntil('stl', until) : null}) settlement
     left join payouts payout on payout.settlement_id = settlement.id
     order by settlement.id desc`.execute(tx)
   return rows

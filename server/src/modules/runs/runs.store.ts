@@ -373,7 +373,7 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery, maxEx
   const { limit, since, until, outcome, progress } = query
   let listed = tx.selectFrom('run_history').where('tenant_id', '=', tenantId).orderBy('id', 'desc')
   if (query.after !== undefined) listed = listed.where('id', '<', query.after)
-  if (since !== undefined) listed = listed.where('id', '>=', firstIdSince('run', tenantId, since))
+  if (since !== undefined) listed = listed.where('id', '>=', await firstIdSince(tx, 'run', tenantId, since, until))
   if (until !== undefined) listed = listed.where('id', '<', endIdUntil('run', until))
   if (outcome !== undefined && outcome !== 'completed') listed = listed.where('outcome', '=', outcome)
   const outcomes = progress && outcomesOf[progress]
