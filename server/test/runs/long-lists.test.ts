@@ -109,8 +109,9 @@ test('what begins a range of time is found among the late approvals, not among a
   )
   const { names } = columns.rows[0]!
   await pool.query(
-    `insert into preauths (${names}) select ${names.replace(/^|(?<=, )/g, 'made.')} from (select preauth from preauths preauth where id = $1) origin cross join generate_series(1, 5000) n
-     cross join lateral jsonb_populate_record(origin.preauth, jsonb_build_object('id', 'pa_copy-' || n, 'run_id', 'run_copy-' || n, 'decided_seq', nextval('decision_order'), 'ended_seq', nextval('decision_order'))) made`,
+    `insert into preauths (${names}) select ${names.replace(/^|(?<=, )/g, 'made.')} from (select preauth from preauths preauth where id = $1) origin cross join generate_series(1, 20000) n
+     cross join lateral (select now() - n * interval '20 minutes' as at) time
+     cross join lateral jsonb_populate_record(origin.preauth, jsonb_build_object('id', first_id('pa', at) || '-' || n, 'run_id', first_id('run', at) || '-' || n, 'created_at', at, 'issued_at', at, 'decided_seq', nextval('decision_order'), 'ended_seq', nextval('decision_order'))) made`,
     [asked.body.preauth_id],
   )
   await pool.query('analyze preauths')
