@@ -84,8 +84,10 @@ async function measureBuffers(service: BenchService, generator: LoadGenerator, r
   for (const inFlight of [1, 32]) {
     const count = inFlight === 1 ? 60 : 640
     const load = { port: service.port, inFlight, requests: [run], count }
-    const writes = await measureWrites(service.query, () => runLoad(generator, load))
-    buffers[`wallet-paid run, ${inFlight} in flight`] = writes.buffers / count
+    const windows: number[] = []
+    for (let window = 0; window < WINDOWS; window++)
+      windows.push((await measureWrites(service.query, () => runLoad(generator, load))).buffers / count)
+    buffers[`wallet-paid run, ${inFlight} in flight`] = Math.min(...windows)
   }
   return buffers
 }
