@@ -43,7 +43,7 @@ test('the runs and pre-authorised payments under a mandate are found by it, and 
     tenant.headers,
   )
   expect(preauth.status, preauth.text).toBeLessThan(300)
-  const asked = await service.post(
+  const preauthForRun = await service.post(
     '/api/pre-auth',
     { agent_id: 'comedian-v1', amount_usdc: 1, merchant: { id: 'countersign' } },
     tenant.headers,
@@ -51,13 +51,13 @@ test('the runs and pre-authorised payments under a mandate are found by it, and 
   const underToken = await payer.fetch(`${service.url}/api/run`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...tenant.headers },
-    body: JSON.stringify({ task: 'Add 1 and 3.', agent_id: 'comedian-v1', preauth_token: asked.body.token }),
+    body: JSON.stringify({ task: 'Add 1 and 3.', agent_id: 'comedian-v1', preauth_token: preauthForRun.body.token }),
   })
-  expect(await underToken.json()).toMatchObject({ run_id: asked.body.run_id, status: 'completed' })
+  expect(await underToken.json()).toMatchObject({ run_id: preauthForRun.body.run_id, status: 'completed' })
   await service.post('/api/mandates', { name: 'Another', constraints: [] }, tenant.headers)
   const list = async (id: string, headers: Record<string, string>) =>
     (await service.get(`/api/runs?mandate_id=${id}`, headers)).body.runs.map((item: { run_id: string }) => item.run_id)
-  expect(await list(mandate.body.id, tenant.headers)).toEqual([asked.body.run_id, preauth.body.run_id, run_id])
+  expect(await list(mandate.body.id, tenant.headers)).toEqual([preauthForRun.body.run_id, preauth.body.run_id, run_id])
   expect(await list('man_none', tenant.headers)).toEqual([])
   expect(await list(mandate.body.id, other.headers)).toEqual([])
 })

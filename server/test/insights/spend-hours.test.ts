@@ -118,16 +118,16 @@ const hours = async (tenant: Tenant) => ({
 /** A run under a pre-authorisation has its id from the time before somebody approved it. */
 async function chargeApproved(tenant: Tenant, hoursUntilApproval: number, names: Record<string, unknown> = {}) {
   const payment = { agent_id: REVIEWED_LANE, merchant: { id: 'countersign' }, amount_usdc: 1, ...names }
-  const asked = await world.post('/api/pre-auth', payment, tenant.headers)
-  expect(asked.body, asked.text).toMatchObject({ status: 'pending_approval' })
+  const preauth = await world.post('/api/pre-auth', payment, tenant.headers)
+  expect(preauth.body, preauth.text).toMatchObject({ status: 'pending_approval' })
   world.clock.advance(hoursUntilApproval * HOUR_MS)
-  const approval = { approval_id: asked.body.approval_id, decision: 'approve' }
+  const approval = { approval_id: preauth.body.approval_id, decision: 'approve' }
   expect((await world.post('/api/approvals', approval, tenant.headers)).status).toBe(200)
-  const { token } = await get(tenant, `/api/pre-auth/${asked.body.preauth_id}`)
+  const { token } = await get(tenant, `/api/pre-auth/${preauth.body.preauth_id}`)
   world.clock.advance(9 * 60_000)
   const made = await run(world, tenant, { agent_id: REVIEWED_LANE, preauth_token: token, ...names })
   expect(made.status, made.text).toBe(200)
-  expect(made.body.run_id).toBe(asked.body.run_id)
+  expect(made.body.run_id).toBe(preauth.body.run_id)
   return made.body.run_id as string
 }
 

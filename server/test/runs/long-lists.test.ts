@@ -101,18 +101,18 @@ test('times with offsets and years that the database reads otherwise are times, 
 test('what begins a range of time is found among the late approvals, not among all pre-authorisations', async () => {
   const payment = { agent_id: 'comedian-v1', merchant: { id: 'countersign' }, amount_usdc: 1 }
   const payer = await richTenant(world)
-  const asked = await world.post('/api/pre-auth', payment, payer.headers)
-  expect((await run(world, payer, { preauth_token: asked.body.token })).status).toBe(200)
+  const preauth = await world.post('/api/pre-auth', payment, payer.headers)
+  expect((await run(world, payer, { preauth_token: preauth.body.token })).status).toBe(200)
   const pool = world.service.database.pool
   const columns = await pool.query<{ names: string }>(
     `select string_agg(quote_ident(column_name), ', ') as names from information_schema.columns where table_name = 'preauths' and is_generated = 'NEVER'`,
   )
   const { names } = columns.rows[0]!
   await pool.query(
-    `insert into preauths (${names}) select ${names.replace(/^|(?<=, )/g, 'made.')} from (select preauth from preauths preauth where id = $1) origin cross join generate_series(1, 20000) n
+    `insert into preauths (${names}) select ${names.replace(/^|(?<=, )/g, 'made.')} from (select original from preauths original where id = $1) origin cross join generate_series(1, 20000) n
      cross join lateral (select now() - n * interval '20 minutes' as at) time
-     cross join lateral jsonb_populate_record(origin.preauth, jsonb_build_object('id', first_id('pa', at) || '-' || n, 'run_id', first_id('run', at) || '-' || n, 'created_at', at, 'issued_at', at, 'decided_seq', nextval('decision_order'), 'ended_seq', nextval('decision_order'))) made`,
-    [asked.body.preauth_id],
+     cross join lateral jsonb_populate_record(origin.original, jsonb_build_object('id', first_id('pa', at) || '-' || n, 'run_id', first_id('run', at) || '-' || n, 'created_at', at, 'issued_at', at, 'decided_seq', nextval('decision_order'), 'ended_seq', nextval('decision_order'))) made`,
+    [preauth.body.preauth_id],
   )
   await pool.query('analyze preauths')
   const client = await pool.connect()
@@ -136,8 +136,8 @@ test('runs that are made while the pages of a list are read put no other on two 
     expect(made.status, made.text).toBe(200)
     return made.body.run_id as string
   }
-  const known: string[] = []
-  for (let n = 0; n < 20; n += 1) known.unshift(await charge())
+  const runIds: string[] = []
+  for (let n = 0; n < 20; n += 1) runIds.unshift(await charge())
   // Another one is made after each statement.
   const db = world.db.withPlugin({
     transformQuery: ({ node }) => node,
@@ -146,13 +146,13 @@ test('runs that are made while the pages of a list are read put no other on two 
       return result
     },
   })
-  const found: string[] = []
+  const listedIds: string[] = []
   for (let after: string | undefined, pages = 0; pages < 3; pages += 1) {
     const { rows, examinedTo } = await listRuns(db, busy.tenantId, { spender: 'ann', limit: 100, after }, 8)
-    found.push(...rows.map(({ id }) => id!))
+    listedIds.push(...rows.map(({ id }) => id!))
     after = examinedTo
   }
-  expect(found).toEqual(known)
+  expect(listedIds).toEqual(runIds)
 })
 
 test('the SDK reads on to what the filter finds', async () => {

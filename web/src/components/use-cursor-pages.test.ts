@@ -33,14 +33,14 @@ test('a list whose end is in view is read to its end', async () => {
 
 test('a list that could not be read on stays as it is until somebody tries again', async () => {
   let isDown = true
-  const asked: (string | undefined)[] = []
+  const cursors: (string | undefined)[] = []
   const { observer, close } = openList(async (cursor) => {
-    asked.push(cursor)
+    cursors.push(cursor)
     if (cursor !== undefined && isDown) throw new Error('It failed.')
     return { next_cursor: cursor === undefined ? 'a' : null }
   })
   await vi.advanceTimersByTimeAsync(60_000)
-  expect(asked).toEqual([undefined, 'a'])
+  expect(cursors).toEqual([undefined, 'a'])
   expect(observer.getCurrentResult()).toMatchObject({ isFetchNextPageError: true, hasNextPage: true })
   isDown = false
   await observer.fetchNextPage()

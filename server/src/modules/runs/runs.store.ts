@@ -403,7 +403,7 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery, maxEx
         .limit(limit + 1)
         .execute(),
     }
-  const found = tx
+  const matches = tx
     .selectFrom(listed.selectAll().limit(maxExamined).as('run_history'))
     .select(listedColumns)
     .where((every) => every.and(filters))
@@ -415,16 +415,18 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery, maxEx
     .limit(1)
   const rows = await tx
     .with(
-      (cte) => cte('found').materialized(),
-      () => found,
+      (cte) => cte('matches').materialized(),
+      () => matches,
     )
     .selectFrom(sql`(select)`.as('one'))
-    .leftJoin('found', (join) => join.onTrue())
-    .selectAll('found')
+    .leftJoin('matches', (join) => join.onTrue())
+    .selectAll('matches')
     .select(
-      sql<string | null>`case when (select count(*) from found) <= ${limit} then (${examinedTo}) end`.as('examined_to'),
+      sql<string | null>`case when (select count(*) from matches) <= ${limit} then (${examinedTo}) end`.as(
+        'examined_to',
+      ),
     )
-    .orderBy('found.id', 'desc')
+    .orderBy('matches.id', 'desc')
     .execute()
   return { rows: rows.filter(({ id }) => id !== null), examinedTo: rows[0]?.examined_to ?? undefined }
 }
