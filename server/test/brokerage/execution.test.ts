@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Broker } from '../../src/modules/brokerage/broker.ts'
 import { executeSteps } from '../../src/modules/brokerage/execute-trade.ts'
 import { e8 } from './manual-market.ts'
-import { openWorld, type World } from './world.ts'
+import { filledQuantity, openWorld, type World } from './world.ts'
 
 let world: World
 beforeAll(async () => {
@@ -240,7 +240,7 @@ describe('exactly once', () => {
     await world.brokerage.sweep()
     const finishedRun = await world.getRun(body.run_id)
     expect(finishedRun).toMatchObject({ status: 'executed' })
-    expect(finishedRun.fills.reduce((sum: number, fill: { quantity: number }) => sum + fill.quantity, 0)).toBe(10)
+    expect(filledQuantity(finishedRun)).toBe(10)
     expect(await countOrders()).toBe(1)
     expect(finishedRun.receipt_ids).toHaveLength(2)
   })

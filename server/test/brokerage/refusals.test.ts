@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { PolicyConstraints } from '../../src/modules/brokerage/trade-policies.ts'
-import { OPEN, openWorld, type World } from './world.ts'
+import { filledQuantity, OPEN, openWorld, type World } from './world.ts'
 
 let world: World
 beforeAll(async () => {
@@ -331,9 +331,7 @@ describe('echoed fields can stop an approval and never change the run', () => {
         const run = await world.getRun(pendingRun.run_id)
         expect(run.status).toBe(approveResponse.status === 200 ? 'executed' : 'pending_approval')
         expect(run).toMatchObject({ symbol: 'AAPL', quantity: 10, instrument_type: 'equity', leverage: null })
-        expect(run.fills.reduce((sum: number, fill: { quantity: number }) => sum + fill.quantity, 0)).toBe(
-          approveResponse.status === 200 ? 10 : 0,
-        )
+        expect(filledQuantity(run)).toBe(approveResponse.status === 200 ? 10 : 0)
         if (approveResponse.status === 200) {
           expect(run.approved_by).toBe('key_ten_one')
           await world.run({

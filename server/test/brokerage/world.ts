@@ -47,6 +47,10 @@ export const SYMBOLS = {
   spend: 'acme-store',
 } as const
 
+/** What was filled in all, added up in units of 10^-8: added up as fractions, three parts of 10 may be 9.999999999999998. */
+export const filledQuantity = ({ fills }: { fills: { quantity: number }[] }) =>
+  fills.reduce((sum, { quantity }) => sum + Math.round(quantity * 1e8), 0) / 1e8
+
 export type World = Awaited<ReturnType<typeof openWorld>>
 
 type TestPolicy = Omit<TenantPolicy, 'identityType' | 'isForTrade' | 'selectable'> & {
