@@ -3,11 +3,11 @@ import { defineConfig } from 'vitest/config'
 /** Quick by default; crash, race, fuzz and browser with COUNTERSIGN_TESTS=long. */
 const long = process.env.COUNTERSIGN_TESTS === 'long'
 
+const exclude = ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long.test.ts'])]
+const include = (folders: string) => [`${folders}/**/*${long ? '.long' : ''}.test.{ts,tsx}`]
+
 export default defineConfig({
   test: {
-    include: [long ? '**/*.long.test.ts' : '**/*.test.{ts,tsx}'],
-    exclude: ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long.test.ts'])],
-    globalSetup: ['server/test/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
     // Three times and more what the slowest test takes, so that only one that hangs is given up.
@@ -15,5 +15,21 @@ export default defineConfig({
     // What is waited for comes at once, except on a machine that is busy with something else.
     expect: { poll: { timeout: 20_000 } },
     hookTimeout: long ? 300_000 : 120_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'node',
+          include: include('{cli,proof,scripts,sdk,server,web/test}'),
+          exclude,
+          globalSetup: ['server/test/global-setup.ts'],
+          setupFiles: ['server/test/compile-cache.ts'],
+          // Node loads these files as it does in production, and keeps what it compiled for the next test file.
+          experimental: { viteModuleRunner: false },
+        },
+      },
+      // The pages are TSX, which Node does not load.
+      { extends: true, test: { name: 'pages', include: include('web/src'), exclude } },
+    ],
   },
 })

@@ -53,12 +53,19 @@ export async function startService(options: Overrides & { env?: Record<string, s
   }
 }
 
+/** What a process that a test starts takes over from this one. With the compile cache a service starts in half the time. */
+export const hostEnv = {
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+}
+
 /** Starts the service in a child process, for crash tests and for several processes on one database; `root` is a checkout. */
 export async function spawnService(env: Record<string, string>, root = resolve(import.meta.dirname, '../..')) {
   const dataDir = env.COUNTERSIGN_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'countersign-data-'))
   const child: ChildProcess = spawn(process.execPath, ['server/src/main.ts', 'serve'], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir, ...env },
+    env: { ...hostEnv, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exited = new Promise<number | string>((resolveExit) =>
@@ -93,7 +100,7 @@ export async function spawnService(env: Record<string, string>, root = resolve(i
 export async function spawnWorker(env: Record<string, string>) {
   const child = spawn(process.execPath, ['server/src/main.ts', 'work'], {
     cwd: resolve(import.meta.dirname, '../..'),
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, ...env },
+    env: { ...hostEnv, ...testEnv, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = new Promise<number | string>((resolveExit) =>

@@ -1,12 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createRefusalPace } from './refusal-pace.ts'
 
 const holds: number[] = []
-vi.mock('node:timers/promises', () => ({
-  setTimeout: async (ms: number) => {
-    holds.push(ms)
-  },
-}))
-const { createRefusalPace } = await import('./refusal-pace.ts')
+const startPace = () => createRefusalPace(async (ms) => holds.push(ms))
 
 beforeEach(() => {
   holds.length = 0
@@ -21,7 +17,7 @@ const refuse = async (pace: (subject: string) => Promise<void>, subject: string,
 }
 
 test('fifty refusals are given at once, those after them a hundred a second, and none later than a second', async () => {
-  const pace = createRefusalPace()
+  const pace = startPace()
   await refuse(pace, 'flood', 50)
   expect(holds).toEqual([])
   await refuse(pace, 'flood', 300)
@@ -30,7 +26,7 @@ test('fifty refusals are given at once, those after them a hundred a second, and
 })
 
 test('another caller is not held, and one that paused is answered at once again', async () => {
-  const pace = createRefusalPace()
+  const pace = startPace()
   await refuse(pace, 'flood', 400)
   holds.length = 0
   await refuse(pace, 'quiet', 10)

@@ -10,7 +10,7 @@ const MAX_SUBJECTS = 10_000
  * Holds back the refusals of a caller that goes on after its limit: fifty are given at once, then a hundred a second, and
  * none is held for more than a second. A flood of refusals would otherwise take the CPU that others wait for.
  */
-export function createRefusalPace(): (subject: string) => Promise<void> {
+export function createRefusalPace(hold: (ms: number) => Promise<unknown> = sleep): (subject: string) => Promise<void> {
   /** When the next refusal of a subject is due. */
   const dueAt = new Map<string, number>()
   return async (subject) => {
@@ -20,6 +20,6 @@ export function createRefusalPace(): (subject: string) => Promise<void> {
     dueAt.delete(subject)
     dueAt.set(subject, Math.min(due + INTERVAL_MS, now + BURST * INTERVAL_MS + MAX_HOLD_MS))
     if (dueAt.size > MAX_SUBJECTS) dueAt.delete(dueAt.keys().next().value!)
-    if (holdMs >= 0) await sleep(Math.max(1, holdMs))
+    if (holdMs >= 0) await hold(Math.max(1, holdMs))
   }
 }

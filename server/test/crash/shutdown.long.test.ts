@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { readChallenge, signPayment, spawnService, testEnv } from '../harness.ts'
+import { hostEnv, readChallenge, signPayment, spawnService, testEnv } from '../harness.ts'
 
 /** How the service ends: as real processes, on the embedded database, by the signals that terminals and supervisors send. */
 const cleanups: (() => unknown)[] = []
@@ -43,7 +43,7 @@ async function startWithNpm(args: string[] = []) {
   const child: ChildProcess = spawn('npm', ['start', ...(args.length > 0 ? ['--', ...args] : [])], {
     cwd: root,
     detached: true,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir },
+    env: { ...hostEnv, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))
@@ -99,7 +99,7 @@ test('Ctrl-C while the service starts leaves no database server running', async 
   const dataDir = makeDataDir()
   const child = spawn(process.execPath, ['server/src/main.ts', 'serve'], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir },
+    env: { ...hostEnv, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir },
     stdio: 'ignore',
   })
   const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { verifyReceipt } from '@countersign/proof'
 import { createRandom, type Random } from '../fuzz/random.ts'
-import { clients, testEnv } from '../harness.ts'
+import { clients, hostEnv, testEnv } from '../harness.ts'
 import { FAULT_KINDS, type FaultKind, randomFault } from './fault-proxy.ts'
 import { type Load, startLoad } from './load.ts'
 import {
@@ -282,8 +282,7 @@ async function checkEverything(world: FaultWorld, load: Load, { settleSeconds, l
 
 async function checkLedger(world: FaultWorld, load: Load) {
   const env = {
-    PATH: process.env.PATH,
-    HOME: process.env.HOME,
+    ...hostEnv,
     ...testEnv,
     ...world.directSettings,
     COUNTERSIGN_DATA_DIR: world.services[0]!.dataDir,

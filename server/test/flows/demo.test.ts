@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, spawnService } from '../harness.ts'
+import { createTestDatabase, hostEnv, spawnService } from '../harness.ts'
 
 const dataDir = mkdtempSync(join(tmpdir(), 'countersign-demo-'))
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -21,7 +21,7 @@ afterAll(async () => {
 async function runDemo(env: Record<string, string>) {
   const child = spawn(process.execPath, ['server/src/main.ts', 'demo'], {
     cwd: resolve(import.meta.dirname, '../../..'),
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'test', ...env },
+    env: { ...hostEnv, NODE_ENV: 'test', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 30_000,
   })

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, readChallenge, spawnService, startService, testEnv } from '../harness.ts'
+import { createTestDatabase, hostEnv, readChallenge, spawnService, startService, testEnv } from '../harness.ts'
 
 /** What a start refuses, and what it says. */
 const folders: string[] = []
@@ -20,7 +20,7 @@ const makeDataDir = () => {
 async function runCommand(command: string, env: Record<string, string>) {
   const child = spawn(process.execPath, ['server/src/main.ts', command], {
     cwd: resolve(import.meta.dirname, '../../..'),
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    env: { ...hostEnv, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 30_000,
     killSignal: 'SIGKILL',

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/adapters/postgres/embedded.ts'
 import { runSteps } from '../../src/modules/runs/paid-unit.ts'
-import { clients, type Payer, readChallenge, signPayment, silent } from '../harness.ts'
+import { clients, hostEnv, type Payer, readChallenge, signPayment, silent, testEnv } from '../harness.ts'
 
 /**
  * `kill -9` of the service or its database at every step of a run, while other requests are at other steps: runs and
@@ -17,13 +17,8 @@ import { clients, type Payer, readChallenge, signPayment, silent } from '../harn
 const root = resolve(import.meta.dirname, '../../..')
 const dataDir = mkdtempSync(join(tmpdir(), 'countersign-money-crash-'))
 const env = {
-  PATH: process.env.PATH,
-  HOME: process.env.HOME,
-  NODE_ENV: 'test',
-  PORT: '0',
-  LOG_LEVEL: 'silent',
-  RATE_LIMIT_ANON_PER_MINUTE: '0',
-  RATE_LIMIT_KEY_PER_MINUTE: '0',
+  ...hostEnv,
+  ...testEnv,
   COUNTERSIGN_DATA_DIR: dataDir,
 }
 /** The kill is at the fourth request that reaches a step, so that others are before and after it; payments are mined together. */
