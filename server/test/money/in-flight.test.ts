@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
 import type { Lane } from '../../src/modules/runs/lane.ts'
+import { areFundsMoving } from '../../src/modules/runs/payment-method.ts'
 import {
   createTestDatabase,
   type Payer,
@@ -99,6 +100,28 @@ test('a payer with exactly the money of 12 runs gets all 12, while some settle a
   expect(statusesOf(answers)).toEqual({ 200: 12 })
   expect(await services[0]!.balance(payer.address)).toBe(0n)
 }, 120_000)
+
+test('a run that ends while a refused one asks whether the balance is moving is noticed', async () => {
+  const payer = '0x00000000000000000000000000000000000000aa'
+  const { db } = services[0]!
+  await sql`insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro,
+      admission, created_at, deadline_at, accounts, amounts, payment, payment_state, next_attempt_at, updated_at)
+    values ('run_moving', 'run', null, ${payer}, 'support-v1', 'ses_1', 'loop_1', 'run', 'settling', 'pending', 'h', '{}', '{}', 11000,
+      'adm_1', now(), now(), '{}', '{}', '{}', 'pending', now(), now())`.execute(db)
+  let settledMicro = 0n
+  const endRun = async () => {
+    await sql`delete from open_runs where id = 'run_moving'`.execute(db)
+    settledMicro = 11_000n
+  }
+  const readSettledMicro = async () => settledMicro
+  // The run ends just after the answer to whichever question was asked first.
+  const thenEnds = async (answer: Promise<bigint>) => answer.finally(endRun)
+  const funds = { settledMicro: 0n, balanceMicro: 11_000n }
+  expect(await areFundsMoving({ db, readSettledMicro: () => thenEnds(readSettledMicro()) }, payer, funds)).toBe(true)
+  await endRun()
+  expect(await areFundsMoving({ db, readSettledMicro }, payer, funds)).toBe(true)
+  expect(await areFundsMoving({ db, readSettledMicro }, payer, { ...funds, settledMicro: 11_000n })).toBe(false)
+}, 60_000)
 
 test('money that is settled after the balance was read is not counted as there', async () => {
   delay = () => 0

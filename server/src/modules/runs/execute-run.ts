@@ -15,6 +15,7 @@ import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
 import { type Run, type RunResponse, stepOwner } from './paid-unit.ts'
 import {
+  areFundsMoving,
   checkWallet,
   checkX402Payment,
   fundsPromisedResponse,
@@ -24,7 +25,6 @@ import {
 import { pendingResponse } from './pending-response.ts'
 import { performRun } from './perform-run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { isSettling } from './runs.store.ts'
 import { createAnswerOrNote } from './unanswered.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
@@ -203,8 +203,7 @@ async function admitRun(
       })
     if (error.message === 'payer_funds' && paymentMethod.method === 'x402') {
       const { funds, payer } = paymentMethod
-      const hasChanged = BigInt(String(error.detail.spent_micro)) !== funds.settledMicro
-      if (mayWait && (hasChanged || (await isSettling(deps.db, payer)))) return 'funds_settling'
+      if (mayWait && (await areFundsMoving(deps, payer, funds))) return 'funds_settling'
       const inFlightMicro = BigInt(String(error.detail.reserved_micro))
       return fundsPromisedResponse(deps, request, assessment.offer, funds, inFlightMicro)
     }

@@ -7,6 +7,7 @@ import type { PaidRequest } from './paid-request.ts'
 import type { RunResponse } from './paid-unit.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
 import { deadlineSecondsOf, type RunDeps } from './run-deps.ts'
+import { isSettling } from './runs.store.ts'
 
 /** The code of x402's reference facilitator. */
 const INSUFFICIENT_BALANCE = 'invalid_exact_evm_insufficient_balance'
@@ -64,6 +65,16 @@ export async function checkWallet(
     return walletTooLowResponse(deps, request, offer, wallet.available_micro)
   return { method: 'wallet', payer: wallet_id, walletId: wallet_id, escrow }
 }
+
+/**
+ * Whether the balance may have been read while a payment was leaving it: one that is being settled, or that has settled
+ * since. Asked in this order, because a run that ends between the two is in the second.
+ */
+export const areFundsMoving = async (
+  deps: Pick<RunDeps, 'db' | 'readSettledMicro'>,
+  payer: string,
+  funds: PayerFunds,
+): Promise<boolean> => (await isSettling(deps.db, payer)) || (await deps.readSettledMicro(payer)) !== funds.settledMicro
 
 /** The payer's balance is promised to other runs. The payment was not used and can pay once they have ended. */
 export function fundsPromisedResponse(
