@@ -75,7 +75,7 @@ describe('the same payment is sent again, and no second one is signed,', () => {
     const payer = await startPayer()
     proxy.setFault(({ paid }) => (paid ? 'drop-after' : 'none'))
     const error = await reject(
-      payer.createClient({ store: fileStore(folder) }).run(REQUEST, { idempotencyKey: 'order-1', deadlineMs: 600 }),
+      payer.createClient({ store: fileStore(folder) }).run(REQUEST, { idempotencyKey: 'order-1', deadlineMs: 3_000 }),
     )
     expect(error).toBeInstanceOf(SettlementUnknown)
     expect(error).toMatchObject({ idempotencyKey: 'order-1', retryable: true, validBefore: expect.any(Date) })

@@ -302,7 +302,7 @@ describe('the stream', () => {
     await sleep(20)
     earlyLeaver.resetAndDestroy()
     await sleep(100)
-    expect(streaming.basis.subscriberCount()).toBe(0)
+    await expect.poll(() => streaming.basis.subscriberCount()).toBe(0)
 
     const idleClient = connectClient('').pause()
     await expect.poll(() => streaming.basis.subscriberCount()).toBe(1)

@@ -23,7 +23,7 @@ async function runDemo(env: Record<string, string>) {
     cwd: resolve(import.meta.dirname, '../../..'),
     env: { ...hostEnv, NODE_ENV: 'test', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 30_000,
+    timeout: 100_000,
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))

@@ -22,7 +22,7 @@ async function runCommand(command: string, env: Record<string, string>) {
     cwd: resolve(import.meta.dirname, '../../..'),
     env: { ...hostEnv, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 30_000,
+    timeout: 100_000,
     killSignal: 'SIGKILL',
   })
   let output = ''

@@ -24,7 +24,7 @@ test('a model that could not be opened once is opened again by the next run', as
     agentId: 'comedian-v1',
     task: 'x',
     signal: new AbortController().signal,
-    deadline: new Date(Date.now() + 1000),
+    deadline: new Date(Date.now() + 60_000),
   }
   for (let run = 0; run < 2; run++) await lane.execute(task as never).catch(() => undefined)
   expect(openModel).toHaveBeenCalledTimes(2)

@@ -16,7 +16,7 @@ async function openSilentServer(greeting: string): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.write(greeting)
-    setTimeout(() => socket.destroy(), 5_000).unref()
+    setTimeout(() => socket.destroy(), 60_000).unref()
   })
   opened.push(server)
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
@@ -30,7 +30,7 @@ test.each([
   const send = createSmtpMailer({ url: await openSilentServer(greeting), from, timeoutMs: 300 })
   const startedAt = performance.now()
   expect(await send(mail)).toEqual({ ok: false, error: 'the mail server did not answer in time' })
-  expect(performance.now() - startedAt).toBeLessThan(3_000)
+  expect(performance.now() - startedAt).toBeLessThan(20_000)
 })
 
 test('a server that takes the message and never confirms it is given up after the time-out', async () => {

@@ -49,7 +49,7 @@ test('fifty runs that an outage has left unanswered are noted by one statement, 
     expect(status).toBe(503)
     expect(JSON.parse(body)).toMatchObject({ run_id: runIds[index], charged: null, retryable: true })
   }
-  await expect.poll(() => named.length, { timeout: 5_000 }).toBe(3)
+  await expect.poll(() => named.length, { timeout: 20_000 }).toBe(3)
   expect(named[0]).toEqual([runIds[0]])
   expect(named.slice(1)).toEqual([runIds, runIds])
   await new Promise((later) => setTimeout(later, 1_200))

@@ -65,9 +65,9 @@ test('ten thousand keys of one spender in one chain of makers are judged at once
   const keys = Array.from({ length: 10_000 }, (_, index) =>
     key(`k${index}`, { spender: 'bot', created_by: index === 0 ? null : `k${index - 1}` }),
   )
-  const start = performance.now()
+  const before = process.cpuUsage()
   expect(identityOf('k5000', keys).size).toBe(10_000)
-  expect(performance.now() - start).toBeLessThan(1_000)
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000)
 })
 
 test('the only control key may have a rotation in its overlap; any other active control key counts', () => {
