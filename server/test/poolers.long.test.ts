@@ -41,7 +41,7 @@ describe.each<PoolMode>(['transaction', 'session'])('with pool_mode = %s', (mode
     await Promise.all([first?.stop(), second?.stop()])
     await pgbouncer?.stop()
     await database?.drop()
-  }, 60_000)
+  })
 
   test('both processes serve, a payment to each is settled once, and the time limits of the pooler apply', async () => {
     for (const service of [first, second]) {
@@ -141,7 +141,7 @@ describe('a transaction pooler where a session is needed', () => {
   beforeAll(async () => {
     database = await createTestDatabase()
     pgbouncer = await startPgbouncer('transaction', database.url)
-  }, 60_000)
+  })
   afterAll(async () => {
     await pgbouncer?.stop()
     await database?.drop()
@@ -150,7 +150,7 @@ describe('a transaction pooler where a session is needed', () => {
   test('is refused at the start with the setting that is missing', async () => {
     const start = spawnService({ ...secrets, DATABASE_URL: pgbouncer.url })
     await expect(start).rejects.toThrow(/ended \(1\)[\s\S]*DATABASE_DIRECT_URL is missing/)
-  }, 60_000)
+  })
 
   test('is refused as the direct address, and again and again while others use the pooler', async () => {
     const busy = openDatabase(pgbouncer.url, { max: 8, log: silent, direct: database.url })
@@ -168,5 +168,5 @@ describe('a transaction pooler where a session is needed', () => {
       await busy.close()
       await database2.close()
     }
-  }, 60_000)
+  })
 })

@@ -35,7 +35,7 @@ const start = (args: string[], env: Env = {}) =>
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 30_000,
+    timeout: 100_000,
   })
 
 async function countersign(args: string[], env: Env = {}) {

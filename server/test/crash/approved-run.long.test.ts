@@ -16,7 +16,7 @@ let front: TestService
 beforeAll(async () => {
   database = await createTestDatabase()
   front = await startService({ databaseUrl: database.url, env: { ...secrets, BACKGROUND_WORK: 'off' } })
-}, 60_000)
+})
 afterAll(async () => {
   await front?.close()
   await database?.drop()
@@ -68,7 +68,7 @@ for (const step of ['route', 'assess', 'check'])
     await expect.poll(() => outcomeOf(tenant, approved), { timeout: 30_000, interval: 250 }).toBe('completed')
     expect(await walletOf(tenant)).toEqual({ available_micro: FUNDS - PRICE, reserved_micro: 0n })
     await worker.stop()
-  }, 90_000)
+  })
 
 for (const step of ['admit', 'execute'])
   test(`killed after ${step}: the run ends without a charge, and its approval starts another when the caller asks`, async () => {
@@ -86,7 +86,7 @@ for (const step of ['admit', 'execute'])
     expect(again.body.run_id).not.toBe(approved.run_id)
     expect(await walletOf(tenant)).toEqual({ available_micro: FUNDS - PRICE, reserved_micro: 0n })
     await worker.stop()
-  }, 90_000)
+  })
 
 test('killed after complete: the answer is stored, and the same request gets it', async () => {
   const tenant = await reviewedTenant()
@@ -97,7 +97,7 @@ test('killed after complete: the answer is stored, and the same request gets it'
   expect(answer.status, answer.text).toBe(200)
   expect(answer.body.run_id).toBe(run_id)
   expect(await walletOf(tenant)).toEqual({ available_micro: FUNDS - PRICE, reserved_micro: 0n })
-}, 60_000)
+})
 
 test('two processes look for work while callers send the approved requests: each run is admitted once', async () => {
   const tenant = await reviewedTenant()

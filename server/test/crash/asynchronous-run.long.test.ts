@@ -25,7 +25,7 @@ let front: TestService
 beforeAll(async () => {
   database = await createTestDatabase()
   front = await startService({ databaseUrl: database.url, env: { ...secrets, BACKGROUND_WORK: 'off' } })
-}, 60_000)
+})
 afterAll(async () => {
   await front?.close()
   await database?.drop()
@@ -95,7 +95,7 @@ test('killed after check: nothing happened, and the same payment starts the run'
   expect(answer.status, answer.text).toBe(202)
   await untilEnded(run)
   await expectPaidOnce(run, answer.body.run_id)
-}, 60_000)
+})
 
 for (const step of ['admit', 'execute'])
   test(`killed after ${step}: the same payment gets 202, another process takes the run over and it is paid once`, async () => {
@@ -111,7 +111,7 @@ for (const step of ['admit', 'execute'])
     await untilEnded(run)
     expect(await events).toMatch(/"status":"completed"/)
     await expectPaidOnce(run, left!.id)
-  }, 60_000)
+  })
 
 test('a run that kills the process which takes it over, too, ends without a charge, with a signed word', async () => {
   const run = await crashAfter('execute', 'Kill one process after the other.')
@@ -124,7 +124,7 @@ test('a run that kills the process which takes it over, too, ends without a char
   expect(answer.status).toBe(500)
   expect(answer.body).toMatchObject({ charged: false, receipt: { kind: 'failure', charged: false } })
   expect(await front.balance(run.payer.address)).toBe(FUNDS)
-}, 60_000)
+})
 
 for (const step of ['keep', 'mined', 'settle'])
   test(`killed after ${step}: it is too late to cancel, and the payment is settled once`, async () => {
@@ -137,14 +137,14 @@ for (const step of ['keep', 'mined', 'settle'])
     expect((await send(run)).status).toBe(202)
     await untilEnded(run)
     await expectPaidOnce(run, left!.id)
-  }, 60_000)
+  })
 
 test('killed after complete: the answer is stored', async () => {
   const run = await crashAfter('complete')
   const left = await readRow(run)
   expect(left).toMatchObject({ state: 'completed' })
   await expectPaidOnce(run, left!.id)
-}, 60_000)
+})
 
 test('a wallet-paid run, killed after execute, is taken over and charged once', async () => {
   const tenant = await richTenant(front, 1)
@@ -158,7 +158,7 @@ test('a wallet-paid run, killed after execute, is taken over and charged once', 
   expect((await front.post('/api/run', body, headers)).status).toBe(200)
   const { body: wallet } = await front.get(`/api/wallets/${tenant.walletId}`, tenant.headers)
   expect(wallet.balance).toMatchObject({ available: String(FUNDS - PRICE), reserved: '0' })
-}, 60_000)
+})
 
 test('200 at once while a process is killed: whoever was charged has a result, and nobody else was charged', async () => {
   const payers = await Promise.all(Array.from({ length: 20 }, () => front.payer(1)))

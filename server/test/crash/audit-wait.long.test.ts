@@ -25,7 +25,7 @@ beforeAll(async () => {
     databaseUrl: database.url,
     env: { ...secrets, BACKGROUND_WORK: 'off', AUDIT_WAIT_MS: '500' },
   })
-}, 60_000)
+})
 afterAll(async () => {
   await next?.close()
   await database?.drop()

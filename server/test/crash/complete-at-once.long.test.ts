@@ -15,7 +15,7 @@ let front: TestService
 beforeAll(async () => {
   database = await createTestDatabase()
   front = await startService({ databaseUrl: database.url, env: secrets })
-}, 60_000)
+})
 afterAll(async () => {
   await front?.close()
   await database?.drop()

@@ -71,7 +71,7 @@ async function startWithNpm(args: string[] = []) {
 }
 
 async function expectNothingLeft({ url, postmaster }: Awaited<ReturnType<typeof startWithNpm>>) {
-  await expect.poll(() => isAlive(postmaster.pid), { timeout: 15_000 }).toBe(false)
+  await expect.poll(() => isAlive(postmaster.pid), { timeout: 60_000 }).toBe(false)
   await expect(fetch(`${url}/api/health`)).rejects.toThrow()
   expect(existsSync(postmaster.socketFolder)).toBe(false)
 }

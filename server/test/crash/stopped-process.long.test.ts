@@ -31,7 +31,7 @@ let front: TestService
 beforeAll(async () => {
   database = await createTestDatabase()
   front = await startService({ databaseUrl: database.url, env: settings })
-}, 60_000)
+})
 const children: ChildProcess[] = []
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL')

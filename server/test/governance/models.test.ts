@@ -23,7 +23,7 @@ test('simulate reproduces every past decision, and both match the documented rul
     },
   )
   expect(comparedCount).toBeGreaterThan(20)
-}, 60_000)
+})
 
 test('a simulated draft reports changed decisions and money, counting velocity limits and failed runs exactly', async () => {
   const tenant = await richTenant(world)
@@ -84,4 +84,4 @@ test('in any order of operations no counter exceeds its limit and every payment 
     fc.asyncProperty(ops(25), (history) => runModel(world, history)),
     { numRuns: 4, endOnFailure: true },
   )
-}, 60_000)
+})

@@ -317,7 +317,7 @@ describe.each([
     // Between the two reads the receipt may get its place in the log.
     await vi.waitFor(async () => {
       expect(await read(`countersign://receipts/${id}`)).toEqual((await service.get(`/api/receipts/${id}`)).body)
-    }, 10_000)
+    }, 20_000)
     for (const uri of [
       'countersign://receipts/rcpt_0',
       'countersign://receipts/../keys',

@@ -63,7 +63,7 @@ beforeAll(async () => {
     readChallenge((await running.post(path, { amount_usdc: 5 }, headers)).headers),
   )
   expect((await running.post(path, { amount_usdc: 5 }, { ...headers, ...payment })).status).toBe(200)
-}, 60_000)
+})
 
 /** Stops the service, by force if necessary, and never leaves the database running. */
 afterAll(async () => {
@@ -78,7 +78,7 @@ afterAll(async () => {
   const postgres = await startEmbeddedPostgres({ dataDir, log: silent })
   await postgres.stop()
   rmSync(dataDir, { recursive: true, force: true })
-}, 60_000)
+})
 
 type Request = { kind: string; path: string; body: unknown; headers: Record<string, string> }
 

@@ -121,7 +121,7 @@ test('a run that ends while a refused one asks whether the balance is moving is 
   await endRun()
   expect(await areFundsMoving({ db, readSettledMicro }, payer, funds)).toBe(true)
   expect(await areFundsMoving({ db, readSettledMicro }, payer, { ...funds, settledMicro: 11_000n })).toBe(false)
-}, 60_000)
+})
 
 test('money that is settled after the balance was read is not counted as there', async () => {
   delay = () => 0
@@ -150,4 +150,4 @@ test('money that is settled after the balance was read is not counted as there',
   await expect(admit(hold(33_000n, 22_000n))).rejects.toThrow('payer_funds')
   const answer = await services[0]!.post('/api/run', body, third)
   expect([answer.status, answer.body.reason]).toEqual([402, 'invalid_exact_evm_insufficient_balance'])
-}, 60_000)
+})

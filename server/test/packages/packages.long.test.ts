@@ -277,7 +277,7 @@ test('the service of the package ends on SIGTERM to npx', async () => {
       () => true,
       () => false,
     )
-  await expect.poll(answers, { timeout: 15_000 }).toBe(false)
+  await expect.poll(answers, { timeout: 60_000 }).toBe(false)
 })
 
 test('the environment of these tests has nothing that tells npm where this repository is', () => {

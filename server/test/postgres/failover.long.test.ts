@@ -274,5 +274,5 @@ describe('failover', () => {
 
     // Of two primaries, a process that knows neither takes the one with the newer history.
     expect(await readNotes(open())).toEqual([31, 34])
-  }, 60_000)
+  })
 })

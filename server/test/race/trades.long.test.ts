@@ -55,7 +55,7 @@ test('sixteen parallel spend trades on two processes never pass their budget', a
   expect([budget.spent_usdc, budget.reserved_usdc]).toEqual([90, 0])
   expect(await counterFaults(local)).toEqual([])
   expect(await deadlocks()).toBe(before)
-}, 60_000)
+})
 
 test('parallel approvals on two processes hold no more than the budget, and the others keep waiting', async () => {
   const { tenantId, headers } = await local.onboard()
@@ -74,7 +74,7 @@ test('parallel approvals on two processes hold no more than the budget, and the 
   const waiting = (await local.get('/api/rh/runs?status=pending_approval', headers)).body.runs
   expect(waiting).toHaveLength(5)
   expect(await counterFaults(local)).toEqual([])
-}, 60_000)
+})
 
 test('runs, pre-authorisations and trades share one budget without passing it or locking each other out', async () => {
   const tenant = await richTenant(local, 100)
@@ -101,4 +101,4 @@ test('runs, pre-authorisations and trades share one budget without passing it or
   for (const budget of budgets) expect(budget.spent_usdc + budget.reserved_usdc).toBeLessThanOrEqual(0.2 + 1e-9)
   expect(await counterFaults(local)).toEqual([])
   expect(await deadlocks()).toBe(before)
-}, 60_000)
+})

@@ -39,7 +39,7 @@ beforeAll(async () => {
     spender: 'buyer-1',
     tags: { project: 'apollo' },
   })
-}, 60_000)
+})
 afterAll(() => service.close())
 
 const list = async (query: string) => (await service.get(`/api/runs?${query}`, tenant.headers)).body.runs

@@ -40,7 +40,7 @@ beforeAll(async () => {
     [tenant.tenantId],
   )
   await pool.query('analyze')
-}, 60_000)
+})
 afterAll(() => world?.close())
 
 const get = async (path: string) => {

@@ -44,7 +44,7 @@ async function requestApproval(merchant: string): Promise<{ approvalId: string; 
     headers,
   )
   const findMail = () => mail.received.find(({ text }) => text.includes(merchant))
-  await expect.poll(findMail, { timeout: 15_000 }).toBeDefined()
+  await expect.poll(findMail, { timeout: 60_000 }).toBeDefined()
   return { approvalId: body.approval_id, link: /http:\S+\/approve\/\S+/.exec(findMail()!.text)![0] }
 }
 

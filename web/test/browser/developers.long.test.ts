@@ -285,7 +285,7 @@ for (const [colorScheme, width] of [
     )
     const readDelivery = async () =>
       (await service.get(`/api/webhooks/${webhook.id}/deliveries`, tenant.headers)).body.deliveries[0]
-    await expect.poll(async () => (await readDelivery())?.attempts, { timeout: 10_000 }).toBeGreaterThan(0)
+    await expect.poll(async () => (await readDelivery())?.attempts, { timeout: 60_000 }).toBeGreaterThan(0)
     const testPage = await openPage(browser, service.url, { colorScheme, viewport: { width, height: 844 } })
     const { page, open, problems } = testPage
     await signIn(testPage, tenant.apiKey)

@@ -361,7 +361,7 @@ test('a hidden page notifies of a new one without a word of what it is', async (
   expect(text).toContain('An approval waits for a decision.')
   for (const secret of [TASK_CANARY, 'secret-buyer', 'coder-v1', '0.0']) expect(text).not.toContain(secret)
   await testPage.close()
-}, 60_000)
+})
 
 test('texts of callers are shown as text, and inbox and trades are accessible', async () => {
   const tenant = await openTenant()

@@ -104,7 +104,7 @@ test('a smoke test that a stranger sends is verified on every offline lane', asy
   const refused: (string | undefined)[] = []
   for (const agentId of LANES) for (const task of SMOKE_TESTS) refused.push(await findRefused(agentId, task))
   expect(refused.filter(Boolean)).toEqual([])
-}, 60_000)
+})
 
 test('what a lane quotes from a task or from memory is not its own claim, and an offline lane follows no instruction', async () => {
   const tasks = [
@@ -128,7 +128,7 @@ test('what a lane quotes from a task or from memory is not its own claim, and an
     for (const task of tasks)
       for (const context of [[], memories]) refused.push(await findRefused(agentId, task, context))
   expect(refused.filter(Boolean)).toEqual([])
-}, 60_000)
+})
 
 test('the tasks of the benchmark and of the router are verified on the offline lane they are for, and on default', async () => {
   const suite = JSON.parse(data('benchmark/suite.json')) as { tasks: { agent_id: string; task: string }[] }
