@@ -23,7 +23,10 @@ export default defineConfig({
           include: include('{cli,proof,scripts,sdk,server,web/test}'),
           exclude,
           globalSetup: ['server/test/global-setup.ts'],
-          setupFiles: ['server/test/compile-cache.ts'],
+          setupFiles: ['server/test/setup.ts'],
+          // Loading the service took more than a quarter of the time of the quick tests. One process loads it once for all
+          // files that it runs, so a test leaves nothing behind in what modules keep. A long test mostly starts services.
+          isolate: long,
           // Node loads these files as it does in production, and keeps what it compiled for the next test file.
           experimental: { viteModuleRunner: false },
         },

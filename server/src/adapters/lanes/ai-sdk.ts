@@ -22,6 +22,8 @@ export type LiveLaneDeps = {
   clock: Clock
   /** The model an operator has set for a lane in the catalog; it overrides the provider's setting. */
   findModel?: (agentId: string) => string | null | undefined
+  /** Loads the provider's package; this one unless a test says otherwise. */
+  openModel?: typeof openModel
   /** Traces each attempt at a provider. */
   traceCall?: (call: CallModel) => CallModel
   /** Executes the task when every provider has failed. Without it, the run fails and is not charged. */
@@ -49,7 +51,7 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
     const key = `${provider.name}\n${modelName}`
     const cachedModel = models.get(key)
     if (cachedModel) return cachedModel
-    const model = openModel(provider, modelName)
+    const model = (deps.openModel ?? openModel)(provider, modelName)
     models.set(key, model)
     // A failure is not remembered: the next run opens the model again.
     model.catch(() => models.delete(key))

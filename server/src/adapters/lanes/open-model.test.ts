@@ -1,13 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../platform/clock.ts'
 import { createLiveLane } from './ai-sdk.ts'
-import { openModel } from './model-call.ts'
 import { readLaneSettings } from './settings.ts'
-
-vi.mock('./model-call.ts', async (original) => ({
-  ...(await original<typeof import('./model-call.ts')>()),
-  openModel: vi.fn(),
-}))
 
 test('a model that could not be opened once is opened again by the next run', async () => {
   const settings = readLaneSettings(
@@ -18,8 +12,8 @@ test('a model that could not be opened once is opened again by the next run', as
     },
     ['comedian-v1'],
   )!
-  vi.mocked(openModel).mockRejectedValue(new Error('The provider package could not be loaded.'))
-  const lane = createLiveLane(settings, { clock: systemClock })
+  const openModel = vi.fn(() => Promise.reject(new Error('The provider package could not be loaded.')))
+  const lane = createLiveLane(settings, { clock: systemClock, openModel })
   const task = {
     agentId: 'comedian-v1',
     task: 'x',
