@@ -152,7 +152,7 @@ describe('any range of any runs, in any zone, has the sums of its entries', () =
   })
   const part = fc.integer({ min: 0, max: 1_000 }).map((share) => share / 1_000)
   /** Runs of one hour that make sums of several runs, and more sums than a coarse hour has rows: chance need not bring them. */
-  const crowd = (['ann', 'ann', 'bob', 'bob', undefined, undefined] as const).flatMap((spender) =>
+  const busyHour = (['ann', 'ann', 'bob', 'bob', undefined, undefined] as const).flatMap((spender) =>
     (['comedian-v1', 'writer-v1'] as const).map((agent) => ({
       minutesLater: 0 as const,
       spender,
@@ -241,7 +241,7 @@ describe('any range of any runs, in any zone, has the sums of its entries', () =
           },
         ),
         // A smaller example takes minutes to find; the seed that is printed repeats this one.
-        { numRuns: 6, endOnFailure: true, examples: [[crowd, [[0, 1, 'Asia/Kolkata']], 0.5]] },
+        { numRuns: 6, endOnFailure: true, examples: [[busyHour, [[0, 1, 'Asia/Kolkata']], 0.5]] },
       )
       // What is compared above are sums, coarse hours among them.
       const coarse = await query('select from coarse_hours')

@@ -68,13 +68,14 @@ test('a run of one process is announced by another within a second, to its tenan
     await expect.poll(() => mine.changes().length).toBeGreaterThan(before)
     return mine.changes()[before]!.at - endedAt
   }
-  // A busy machine may be late with one of them.
+  // The median: a busy machine may hold up one of them.
   const delays: number[] = []
-  do {
+  for (let count = 0; count < 5; count += 1) {
     delays.push(await delayOfRun())
+    // No later event of this run is taken for the first of the next.
     await sleep(900)
-  } while (delays.at(-1)! >= 1_000 && delays.length < 5)
-  expect(Math.min(...delays)).toBeLessThan(1_000)
+  }
+  expect(delays.sort((a, b) => a - b)[2]).toBeLessThan(1_000)
   const [change] = mine.changes()
   expect(change!.data.topics).toEqual(expect.arrayContaining(['tower', 'runs', 'spend', 'budgets']))
   // Topics and nothing else.

@@ -42,8 +42,8 @@ test('without a server the local limit applies, and no request waits', async () 
   const limiter = createLimiter('redis://127.0.0.1:1')
   const startedAt = performance.now()
   expect(await countAllowed(limiter, 50, 20)).toBe(20)
-  // Each of the fifty requests would take a second or more if it waited for the connection.
-  expect(performance.now() - startedAt).toBeLessThan(20_000)
+  // Each of the fifty requests would take seconds if it waited for the connection.
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
   expect(await limiter.state()).toBe('unreachable')
 })
 
@@ -51,7 +51,7 @@ test('a server that accepts connections and never replies delays no request', as
   const limiter = createLimiter(await startServer(() => {}))
   const startedAt = performance.now()
   expect(await countAllowed(limiter, 50, 20)).toBe(20)
-  expect(performance.now() - startedAt).toBeLessThan(20_000)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
 test('with a server that sends garbage or closes the connection the local limit applies', async () => {

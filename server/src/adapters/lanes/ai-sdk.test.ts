@@ -114,7 +114,8 @@ const respondStatus =
 const neverRespond: Reply = () => {}
 const stopAfterHalf = respondOpenAi(['Half'], null, () => {})
 /** Only what never comes is waited for briefly: a busy machine may be late with the rest. */
-const patience = (reply: Reply) => (reply === neverRespond || reply === stopAfterHalf ? { stallTimeoutMs: 1_000 } : {})
+const stallTimeoutFor = (reply: Reply) =>
+  reply === neverRespond || reply === stopAfterHalf ? { stallTimeoutMs: 1_000 } : {}
 const closeConnection: Reply = (response) => response.destroy()
 const sendHtml: Reply = (response) =>
   response.writeHead(200, { 'content-type': 'text/html' }).end('<html>welcome</html>')
@@ -279,7 +280,7 @@ describe('a provider failure is a failed result, never an exception', () => {
   ]
   test.each(cases)('it %s', async (_name, reply, expected) => {
     const server = await startModelServer(reply)
-    const result = await createTestLane([provider(server.url)], patience(reply)).execute(task())
+    const result = await createTestLane([provider(server.url)], stallTimeoutFor(reply)).execute(task())
     expect(result).toMatchObject({ ok: false, ...expected })
     expect(JSON.stringify(result)).not.toContain('secret-key')
   })
@@ -294,9 +295,10 @@ describe('a provider failure is a failed result, never an exception', () => {
     const truncated = respondAnthropic(['Half'], 'end_turn', (response) => setTimeout(() => response.destroy(), 20))
     for (const reply of [overloaded, truncated, respondStatus(529), neverRespond]) {
       const server = await startModelServer(reply)
-      const result = await createTestLane([provider(server.url, { kind: 'anthropic' })], patience(reply)).execute(
-        task(),
-      )
+      const result = await createTestLane(
+        [provider(server.url, { kind: 'anthropic' })],
+        stallTimeoutFor(reply),
+      ).execute(task())
       expect(result).toMatchObject({ ok: false, retryable: true })
     }
   })
@@ -424,7 +426,7 @@ describe('circuit breaker', () => {
   const breakerAfter = async (reply: Reply, laneTask: Partial<LaneTask> = {}) => {
     const server = await startModelServer(...Array.from({ length: 6 }, () => reply), respondOpenAi(['A joke.']))
     const breaker = { failureThreshold: 2, coolDownMs: 60_000 }
-    const lane = createTestLane([provider(server.url)], { breaker, ...patience(reply) })
+    const lane = createTestLane([provider(server.url)], { breaker, ...stallTimeoutFor(reply) })
     for (let i = 0; i < 6; i++) expect(await lane.execute(task(laneTask))).toMatchObject({ ok: false })
     return { result: await lane.execute(task()), calls: server.seen.length }
   }
